@@ -35,6 +35,7 @@ from models.feedback import FEW, Feedback
 from models.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
 from models.peers import Newcomers
 from models.records import Layout, Table, constants
+from models.regimes import again
 from models.regimes import company as companies
 from models.regimes import regimes as regime_models
 from models.regimes.config import RegimesConfig
@@ -135,6 +136,7 @@ class Detector:
         columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("lingering.", self.lingering.new_state(n))
         columns |= prefixed("regime.", regime_models.new_state(n))
+        columns |= prefixed("again.", again.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("past.", past.new_state(n)) | prefixed("days.", days.new_state(n))
         columns |= prefixed("family.", suited.new_state(n))
@@ -289,6 +291,7 @@ class Detector:
         regime = Rows(state, rows, "regime.")
         self.repeats.close(Rows(state, rows, "repeats."), self.onset(state, rows), regime_models.peak(regime))
         state["lingering.surprise"][rows] = 0.0
+        state["again.nats"][rows] = 0.0
         regime_models.close(regime)
         return offset
 

@@ -35,12 +35,14 @@ from models.mixture import Mixture, densities, ends, middle, mixture_of, reweigh
 from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
+from models.regimes.again import learn_again, nats_again
 from models.regimes.axis import finest, place
 from models.regimes.company import Company, begin, count, listen, nobody
 from models.regimes.distance import away, state_score
 from models.regimes.incident import Found
 from models.regimes.kept import SLOTS
 from models.regimes.levels import level_in
+from models.regimes.reference import expect
 from models.regimes.regimes import Decision, decide, is_same, learn_regime, left_before, open_since
 from models.verdicts import Kind
 
@@ -240,8 +242,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     """
     config, valid = constants.config, math.isfinite(given.value)
     step, lived = _step_of(series, given)
-    seen, present = step.seen, step.value
-    mixture = _mixture(series, step)
+    seen, present, mixture = step.seen, step.value, _mixture(series, step)
     band = _band(constants, series, given, step, mixture, lived)
 
     surprised = compressed(band.surprise)
@@ -261,14 +262,15 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     )
     lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
     ranked = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
-    points = scored(ranked, config.half) if valid else 0.0
     evidence = Evidence(surprised, point, mean_point, lasting, leap, changed, weight, lingering)
 
     unit = unit_so_far(series.log_level, present)
-    outside = present < band.lower or present > band.upper
-    found = Found(place(present, unit), points, seen, given.time, valid, outside)
-    floor = finest(step.resolution, present, unit)
-    decision = decide(constants.regimes, config, series.regime, found, company, step, floor)
+    spot = place(present, unit)
+    usual = expect(series.regime, spot, step, finest(step.resolution, present, unit))
+    lent = nats_again(constants.regimes, config.half, series.again, series.regime, usual)
+    points = scored(max(ranked, trust * worth * lent), config.half) if valid else 0.0
+    found = Found(spot, points, seen, given.time, valid, present < band.lower or present > band.upper)
+    decision = decide(constants.regimes, config, series.regime, found, company, usual)
     same = valid and seen > 0 and is_same(series.regime, found.place)
     frozen = frozen_nats(constants.frozen, series.frozen, same)
     run = _run(constants, series, lived, frozen)
@@ -356,6 +358,9 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         constants.repeats, series.repeats, evidence.weight, given.time, judgement.told.unrest, judgement.begun
     )
     series.lingering.surprise = evidence.lingering
+    fades = decision.concerned and decision.returned and decision.incident.serious and decision.incident.abrupt
+    peak, mean = decision.incident.peak, float(series.regime.mean)
+    learn_again(constants.regimes, config.half, series.again, config.forget, step.gap, fades, peak, mean)
     learn_regime(constants.regimes, config, series.regime, judgement.found.place, step, decision)
     if decision.concerned and decision.returned and kept:
         restore(series)

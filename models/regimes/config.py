@@ -39,6 +39,11 @@ class RegimesConfig:
             where it was, and the latest values of a new level so far from its mean.
         pace: Weight of the newest value in the mean of the latest values of an incident.
         dead: A value below this share of what is typical is that of something dead.
+        alike: What ended by return is the same again from this share of its distance on.
+        recurs: What was news before is lent evidence for so many returns; a further one is expected.
+        remembers: Milliseconds for which it is remembered that something ended by return.
+        lends: Power of the remembered evidence, in units of that which scores 50, at which it is lent: 1, all of it; 0,
+            as much as scores 50.
         outage: Milliseconds for which something dead, or a value that repeats itself exactly where values used to vary,
             is not taken for a new normal.
     """
@@ -101,6 +106,18 @@ class RegimesConfig:
     tolerance: Annotated[float, Constant("share", 0, 1, "chosen by hand", off=0)] = 0.1
     pace: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand")] = 0.15
     dead: Annotated[float, Constant("share", 0, 0.5, "chosen by hand", off=0)] = 0.05
+    alike: Annotated[
+        float, Constant("share", 0.1, 1, "measured: .67 instead of .8: NAB −0.1, low FP −0.3 (decision 0024)")
+    ] = 0.8
+    recurs: Annotated[
+        float,
+        Constant("times", 0, 1000, "as few as are to be told; 4, fading: NAB −1.3 to −3.5 (decision 0024)", off=0),
+    ] = 3.0
+    remembers: Annotated[
+        float,
+        Constant("ms", 0, 1e12, "measured: for ever, NAB −24; a day, false alarms +25 (decision 0024)", off=0),
+    ] = 10 * 3_600_000.0
+    lends: Annotated[float, Constant("1", 0, 1, "measured: 1, web_kpis −.01 to −.08 (decision 0024)")] = 0.1
     outage: Annotated[
         int,
         Constant("ms", 0, 1000000000.0, "so that what is repaired on the next day is no new normal", off=0),

@@ -1,6 +1,7 @@
 """Which regime a series is in: changes of state, and old states that are back.
 
-Kinds only: what is found here changes neither what the experts learn nor the score, with one exception. When an outage
+Kinds only: what is found here changes neither what the experts learn nor the score, with two exceptions. What ended by
+return and comes back is lent evidence: see `models.regimes.again`. And when an outage
 (an incident with values next to nothing, of six windows or more) ends by return, the detector's experts are again as
 they were before it: see docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
 
@@ -26,7 +27,7 @@ from models.regimes.company import Company
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, go_on, is_alive, is_dead, is_level, no_incident, write_incident
 from models.regimes.kept import SLOTS, is_young, left_ago, place_for_new, recall_gain, slot_left, switch_to
-from models.regimes.reference import Expected, expect, is_grown, learn_calm
+from models.regimes.reference import Expected, is_grown, learn_calm
 from models.verdicts import Kind
 
 _NONE = -1
@@ -101,8 +102,7 @@ def decide(
     regime: Record,
     found: Found,
     company: Company,
-    step: Step,
-    floor: float,
+    told: Expected,
 ) -> Decision:
     """What kind of news a value is, beyond its score; changes nothing.
 
@@ -112,10 +112,8 @@ def decide(
         regime: The columns of regimes.
         found: What is known of the value.
         company: What the other metrics of its machine say.
-        step: What is known of the value before it is judged.
-        floor: Differences on the axis below this mean nothing.
+        told: What the reference expected of it.
     """
-    told = expect(regime, found.place, step, floor)
     is_open = regime.weight > 0
     usual = abs(told.off) < config.trigger * told.scale
     young = is_young(config, regime, found.seen)

@@ -3,9 +3,11 @@ import { el, num, svg, time, words, NOVEL } from "./dom.js";
 import { band, quantity } from "./quantity.js";
 
 const TALL = 270, SMALL = 130, STEP = 1.6;
-const SHAPES = { anomaly: "diamond", state_change: "square", new_normal: "disc", absence: "cross", recovered: "ring" };
+const SHAPES = { anomaly: "diamond", state_change: "square", new_normal: "disc", absence: "cross", recovered: "ring", normal: "ring" };
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const known = (value) => typeof value === "number";
+const QUIET = "beyond the band, not reported"; // as what came back too often: docs/why-no-alert.md
+const quiet = (p) => !NOVEL.includes(p.kind) && p.kind !== "learning" && p["incident.state"] !== "open" && [p.actual, p.lower, p.upper].every(known) && (p.actual < p.lower || p.actual > p.upper);
 
 // Options: `span` [from, to] in ms; `marked`, the chosen novelty; `shade` [from, to], when its incident went on; `zone`, of
 // the time axis; `of`, the metric and its kind, which decide the unit; `range` [low, high] of the values, else that of the points; `small`, without buttons.
@@ -168,12 +170,12 @@ function marks(u, points, value, marked) {
   ctx.clip();
   for (const p of points) {
     const chosen = marked && p["@timestamp"] === marked["@timestamp"];
-    if (!chosen && !NOVEL.includes(p.kind)) continue;
+    if (!chosen && !NOVEL.includes(p.kind) && !quiet(p)) continue;
     const height = [p[value], p.typical].find(known);
     const x = u.valToPos(p["@timestamp"], "x", true);
     const y = known(height) ? u.valToPos(height, "y", true) : bbox.top + bbox.height - 8 * ratio;
     ctx.strokeStyle = ctx.fillStyle = colour(p.kind ?? "anomaly");
-    shape(ctx, SHAPES[p.kind] ?? "disc", x, y, (chosen ? 6 : 4) * ratio, ratio);
+    shape(ctx, SHAPES[p.kind] ?? "disc", x, y, (chosen ? 6 : quiet(p) ? 3 : 4) * ratio, ratio);
     if (!chosen) continue;
     ctx.beginPath();
     ctx.arc(x, y, 11 * ratio, 0, 2 * Math.PI);
@@ -218,6 +220,7 @@ function keys(points, joined, marked, shade) {
   const found = [entry("", joined ? "score" : "actual")];
   if (!joined) found.push(entry("l-typical", "typical"), entry("l-band", "expected band"));
   for (const kind of NOVEL.filter((each) => points.some((p) => p.kind === each))) found.push(el("span", {}, sign(kind), words(kind)));
+  if (points.some(quiet)) found.push(el("span", {}, sign("normal"), QUIET));
   if (marked) found.push(entry("l-novelty", "this novelty"));
   if (shade) found.push(entry("l-shade", "incident"));
   return found;
@@ -231,6 +234,7 @@ function told(p, joined, local, of) {
   if (!joined) found.push(entry("actual", quantity(p.actual, of)), entry("typical", quantity(p.typical, of)), entry("band", band({ ...p, ...of }, 4) || "–"));
   found.push(entry("score", num(p.record_score, 3)));
   if (NOVEL.includes(p.kind)) found.push(el("span", {}, sign(p.kind), words(p.kind)));
+  if (quiet(p)) found.push(el("span", {}, QUIET));
   return found;
 }
 
