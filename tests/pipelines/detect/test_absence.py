@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
 
@@ -103,3 +104,48 @@ def test_of_the_windows_that_came_a_five_thousandth_is_forgotten_with_each() -> 
     wanted = 5000 * (1 - (1 - 1 / 5000) ** counted)
     for row in range(2):
         assert abs(float(state.series.columns["heard.came"][row]) - wanted) < 1e-3
+
+
+def _returned(frame: pl.DataFrame) -> pl.DataFrame:
+    """All verdicts of the machine `a` on the window at minute 170, in which it sends again."""
+    detection = Detection(DetectorSettings())
+    verdicts, _ = detection.process(frame, detection.new_state(), now=STEPS * MINUTE)
+    return verdicts.filter(entity="a", window_start=170 * MINUTE).sort("metric")
+
+
+_GONE = [("a", metric, 150, 170) for metric in "xyz"]
+
+
+def test_the_first_window_after_an_absence_is_a_return_and_no_anomaly_whatever_its_values() -> None:
+    """It may be cut short: a count of half a window, a rate of the time in which the machine was down."""
+    cut = pl.col("entity").eq("a") & (pl.col("window_start") == 170 * MINUTE)
+    frame = _frame(*_GONE, machines={"a": "xyz", "b": "xy"})
+    frame = frame.with_columns(value=pl.when(cut).then(-1e9).otherwise("value"))
+    back = _returned(frame)
+    assert back.select("metric", "kind").rows() == [
+        ("_machine", "recovered"),
+        ("x", "normal"),
+        ("y", "normal"),
+        ("z", "normal"),
+    ]
+    assert back.filter(metric="x")["actual"].item() == -1e9
+    after = Detection(DetectorSettings())
+    verdicts, _ = after.process(frame, after.new_state(), now=STEPS * MINUTE)
+    news = verdicts.filter(pl.col("kind") == "anomaly", entity="a")
+    assert news.is_empty(), "it was not learned either"
+
+
+def test_a_machine_of_which_only_one_metric_is_in_the_first_window_sends_again_all_the_same() -> None:
+    frame = _frame(*_GONE, ("a", "x", 170, 171), ("a", "y", 170, 171), machines={"a": "xyz", "b": "xy"})
+    assert _returned(frame).select("metric", "kind").rows() == [("_machine", "recovered"), ("z", "normal")]
+
+
+def test_the_end_of_the_absence_of_a_machine_is_told_in_words_with_how_long_it_lasted() -> None:
+    (back,) = (
+        _returned(_frame(*_GONE, machines={"a": "xyz", "b": "xy"}))
+        .filter(metric="_machine")
+        .pipe(explained)
+        .rows(named=True)
+    )
+    assert back["message"] == "a sends again after 20 min."
+    assert back["context"] == [{"key": "absent", "value": 1.0}]

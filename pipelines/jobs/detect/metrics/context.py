@@ -39,6 +39,15 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
     return pl.Series(lists).cast(NAMED)
 
 
+def absent(rows: Ints, n: int) -> pl.Series:
+    """The contexts of n joined verdicts: the number `absent` on the rows that end an absence, and nothing else.
+
+    >>> absent(np.array([1]), 2).to_list()
+    [None, [{'key': 'absent', 'value': 1.0}]]
+    """
+    return named(rows, pl.Series(["absent"]).new_from_index(0, len(rows)), np.ones(len(rows)), n)
+
+
 class Contexts:
     """The contexts of the verdicts of a frame.
 

@@ -23,6 +23,7 @@ from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts, Windows
 from models.model_config import ModelConfig
 from models.records import Table
+from models.regimes.absence import SEVERAL
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
@@ -153,21 +154,23 @@ class Detection:
         if frame.is_empty():
             return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
         frame, series, entities, step = _in_order(frame, state)
-        rows = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
+        sent = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
+        came = np.flatnonzero(np.isfinite(sent.value))
+        heard = self.absence.arrived(
+            state, series[came], entities[came], step[came], sent.end[came], sent.end[came] - sent.time[came]
+        )
+        back = np.full((2, frame.height), NEVER)
+        back[:, came] = heard.series, heard.machine
+        # the first window after an absence may be cut short, so that its values are neither judged nor learned
+        rows = sent._replace(value=np.where((back != NEVER).any(axis=0), np.nan, sent.value))
         ruled = effects(rules, frame)
         made, standing = self._judge(state, rows, ruled, about(frame, self.family))
         verdicts = RowVerdicts(made, standing.onset, ruled)
-        came = np.flatnonzero(np.isfinite(rows.value))
-        heard = self.absence.arrived(
-            state, series[came], entities[came], step[came], rows.end[came], rows.end[came] - rows.time[came]
-        )
         verdicts.recover(came, heard.series)
-        back = np.full((2, frame.height), NEVER)
-        back[:, came] = heard.series, heard.machine
         joined = self._together(state, rows, step, made, ruled, back[1])
         if self.says:
             for part in steps(step):
-                believe_series(state, rows.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
+                believe_series(state, sent.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
             believe_machines(state, joined, step, rows.end, back[1])
         result = self._dated_back(known(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
         absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
@@ -259,7 +262,8 @@ class Detection:
             back: For each row the start of the absence of its whole machine that it ends, epoch milliseconds; -1 if
                 there was none, shape (n,).
         """
-        some, first = _in_company(step, rows.owner)
+        several = state.entities.columns["heard.only"][rows.owner] == SEVERAL
+        some, first = _in_company(step, rows.owner, (back != NEVER) & several)
         begins = some[first]
         windows = Windows(rows.owner[begins], rows.time[begins], np.append(first, len(some)))
         value = np.where(np.isfinite(rows.value), rows.value, np.nan)[some]
@@ -276,8 +280,7 @@ class Detection:
         columns = state.entities.columns
         onset, away = verdicts.onset[some], verdicts.state[some]
         made = self.joined.join(columns, windows, evidence, judged, together, onset, taught, away)
-        _recover(made, windows, back[some])
-        return JoinedWindows(windows, begins, some, made)
+        return JoinedWindows(windows, begins, some, made, _recover(made, windows, back[some]))
 
 
 def _told(n: int) -> Columns:
@@ -291,30 +294,41 @@ def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:
     return verdicts.with_columns(pl.when(news).then(name).alias(name) for name in ("experts", "expected", "context"))
 
 
-def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> None:
-    """Turns ordinary joined verdicts into recoveries where a machine sends again after an absence.
+def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
+    """Turns the joined verdicts on windows with which a machine sends again after an absence into recoveries.
 
     Args:
         made: The joined verdicts; changed.
         windows: Their windows.
         back: For each row that went in the start of the absence that it ends, epoch milliseconds; -1 if there was none.
+
+    Returns:
+        True for the windows that end an absence, one flag a window.
     """
-    verdicts, ends = made.verdicts, np.flatnonzero(back != NEVER)
-    ends = ends[verdicts.kind[windows.place[ends]] == Kind.NORMAL.code]
+    returned = np.zeros(len(windows.entity), np.bool_)
+    ends = np.flatnonzero(back != NEVER)
     at = windows.place[ends]
-    verdicts.kind[at], verdicts.since[at] = Kind.RECOVERED.code, back[ends]
+    returned[at] = True
+    made.verdicts.kind[at], made.verdicts.since[at] = Kind.RECOVERED.code, back[ends]
     made.incident[at], made.state_score[at] = Course.CLOSED.code, 0.0
+    return returned
 
 
-def _in_company(step: Ints, owner: Ints) -> tuple[Ints, Ints]:
+def _in_company(step: Ints, owner: Ints, alone: Flags) -> tuple[Ints, Ints]:
     """The rows whose machine has other rows in the same step, which are next to them, and where each machine begins.
 
-    >>> _in_company(np.array([0, 0, 0, 1, 1]), np.array([4, 5, 5, 4, 4]))
-    (array([1, 2, 3, 4]), array([0, 2]))
+    Args:
+        step: The number of the step of each row.
+        owner: The machine of each row.
+        alone: True for rows that count even if their machine has no other row in the step.
+
+    >>> step, owner = np.array([0, 0, 0, 1, 1, 2]), np.array([4, 5, 5, 4, 4, 5])
+    >>> _in_company(step, owner, step == 2)
+    (array([1, 2, 3, 4, 5]), array([0, 2, 4]))
     """
     begins = np.ones(len(step) + 1, np.bool_)
     begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
-    some = np.flatnonzero(~(begins[:-1] & begins[1:]))
+    some = np.flatnonzero(~(begins[:-1] & begins[1:]) | alone)
     return some, np.flatnonzero(begins[some])
 
 

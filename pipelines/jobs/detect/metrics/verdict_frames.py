@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Ints
+from models.arrays import Array, Flags, Ints
 from models.course import Course
 from models.joined import JoinedVerdicts, Windows
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
-from pipelines.jobs.detect.metrics.context import NAMED
+from pipelines.jobs.detect.metrics.context import NAMED, absent
 from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
 
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
@@ -69,12 +69,14 @@ class JoinedWindows(NamedTuple):
         first: The first row of each, shape (m,).
         rows: All rows that went in, shape (n,).
         made: The verdicts.
+        returned: True for windows with which the machine sends again after an absence, shape (m,).
     """
 
     windows: Windows
     first: Ints
     rows: Ints
     made: JoinedVerdicts
+    returned: Flags
 
 
 def nulls(*names: str) -> dict[str, pl.Expr]:
@@ -99,7 +101,7 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
     """
     first, made, verdicts = joined.first, joined.made, joined.made.verdicts
     kinds = KINDS.gather(verdicts.kind)
-    news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
+    news = (~kinds.is_in(QUIET_KINDS)).to_numpy() & ~joined.returned
     value = frame["value"].to_numpy()
     outside = (value < numbers["lower"]) | (value > numbers["upper"])  # where there is no band yet, none is
     inside = np.isfinite(value) & ~outside
@@ -120,7 +122,8 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
             state_score=pl.Series(made.state_score),
             incident_state=COURSES.gather(made.incident),
             evidence=evidence.to_struct(),
-            **nulls("decided", "actual", "experts", "expected", "context", *LATER),
+            context=absent(np.flatnonzero(joined.returned), len(first)),
+            **nulls("decided", "actual", "experts", "expected", *LATER),
             revision=pl.lit(0, pl.Int64),
         )
         .select(*SCHEMA)
