@@ -64,15 +64,15 @@ class Absence:
 
     def __init__(self, silence: Silence) -> None:
         self.silence, self._constants = silence, constants(silence=silence).silence
-        self._series, self._machines = Layout(self._columns("owner", 0)), Layout(self._columns("only", 0))
+        self._series, self._machines = Layout(self._of_series(0)), Layout(self._of_machines(0))
 
     def new_series(self, n: int) -> Columns:
         """The columns for n series; they share the memory of one table of records."""
-        return self._series.joined(self._columns("owner", n))
+        return self._series.joined(self._of_series(n))
 
     def new_machines(self, n: int) -> Columns:
         """The columns for n machines; they share the memory of one table of records."""
-        return self._machines.joined(self._columns("only", n))
+        return self._machines.joined(self._of_machines(n))
 
     def hear(
         self, series: Columns, machines: Columns, rows: Ints, owner: Ints, step: Ints, time: Ints, length: Ints
@@ -121,8 +121,12 @@ class Absence:
         assert table is not None
         return _first_due(self._constants, table, size)
 
-    def _columns(self, link: str, n: int) -> Columns:
-        own = {link: np.full(n, NONE, np.int64), "length": np.zeros(n, np.int64)}
+    def _of_series(self, n: int) -> Columns:
+        own = {"owner": np.full(n, NONE, np.int64), "length": np.zeros(n, np.int64)}
+        return prefixed("heard.", self.silence.new_state(n) | own)
+
+    def _of_machines(self, n: int) -> Columns:
+        own = {"only": np.full(n, NONE, np.int64), "length": np.zeros(n, np.int64), "back": np.full(n, NEVER, np.int64)}
         return prefixed("heard.", self.silence.new_state(n) | own)
 
     def _tables(self, series: Columns, machines: Columns) -> tuple[Table, Table]:
@@ -137,6 +141,18 @@ def _announce(silence: Silence, heard: Record, series: int, entity: int, found: 
     found.series, found.entity = series, entity
     found.onset, found.length = missing(heard), heard.length
     found.evidence = nats_of_silence(silence, heard)
+
+
+@kernel
+def _excuse(own: Record, back: int) -> None:
+    """What a series did not send while its whole machine was absent is no silence of its own.
+
+    Args:
+        own: The columns of the series; changed.
+        back: End of the window with which its machine last sent again, epoch milliseconds; -1: it was never absent.
+    """
+    if back != NEVER and own.last < back and not own.told:
+        own.last = back
 
 
 @kernel
@@ -173,6 +189,8 @@ def _hear(
             count += 1
         for i in range(begin, end):
             own = series[rows[i]].heard
+            if not away:
+                _excuse(own, machine.back)
             lost = not away and due(silence, own) <= min(before, now)
             if lost:
                 _announce(silence, own, rows[i], entity, found[count])
@@ -184,6 +202,8 @@ def _hear(
             learn_silence(silence, own, time[i], away)
             own.length = length[i]
         learn_silence(silence, machine, now, False)
+        if away:
+            machine.back = now
         machine.length = length[begin]
         begin = end
     return count
@@ -203,7 +223,10 @@ def _overdue(
             count += 1
     for row in range(many):
         own = series[row].heard
-        if own.owner != NONE and due(silence, own) <= machines[own.owner].heard.last:
+        if own.owner == NONE:
+            continue
+        _excuse(own, machines[own.owner].heard.back)
+        if due(silence, own) <= machines[own.owner].heard.last:
             _announce(silence, own, row, own.owner, found[count])
             own.told = True
             count += 1

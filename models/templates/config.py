@@ -17,6 +17,9 @@ class TemplateConfig:
         warm_up: Windows of an entity before it is judged.
         half: Weight of evidence that scores 50.
         weight_unseen: What a nat of evidence counts that is about a template not seen on any entity before.
+        newcomer: Windows for which a template not seen on any entity before is a newcomer, which is more evidence with
+            each window in which it comes again.
+        comes_again: Chance, before any is known, that a newcomer comes in a window.
         calibration_forget: Share of the history of surprise at the mix forgotten a window.
         early: Of a history of n windows at least the share early / n of the arrivals of new templates is forgotten a
             window: that everything is new at first says little of later.
@@ -36,6 +39,8 @@ class TemplateConfig:
     warm_up: Annotated[int, Constant("windows", 1, 1000, "chosen by hand, the same as series.learning", off=1)] = 8
     half: Annotated[float, Constant("nats", 1, 200, "chosen by hand")] = 12.5
     weight_unseen: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=1)] = 2.0
+    newcomer: Annotated[float, Constant("windows", 0, 1000, "chosen by hand", off=0)] = 30.0
+    comes_again: Annotated[float, Constant("1", 0.001, 1, "chosen by hand", off=1)] = 0.1
     calibration_forget: Annotated[
         float, Constant("share a window", 0, 0.5, "chosen by hand, the same as machine.forget", off=0)
     ] = 1 / 5000

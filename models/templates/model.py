@@ -14,6 +14,7 @@ from models.families.gamma_poisson import GammaPoisson
 from models.families.negative_binomial import NegativeBinomial
 from models.templates.config import TemplateConfig
 from models.templates.mix import Mix, dispersion
+from models.templates.newcomers import PREFIX, Newcomers
 from models.templates.tables import (
     LogWindow,
     TemplateTables,
@@ -44,6 +45,8 @@ class TemplateVerdicts:
         typical: Lines expected of each (entity, template), shape (r,).
         gain: Evidence of each pair, in nats, shape (r,).
         unseen: Whether the template came for the first time on this entity, shape (r,).
+        again: Evidence of templates that are `Newcomers` and come again, in nats; 0 of all others; shape (r,). It is in
+            none of the numbers above.
     """
 
     record_score: Array
@@ -56,6 +59,7 @@ class TemplateVerdicts:
     typical: Array
     gain: Array
     unseen: Flags
+    again: Array
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class _Judgement:
     fleet: GammaPoisson
     lines: GammaPoisson
     new: Flags
+    arrived: Array
     elsewhere: Array
     mix: Mix
     memo: Any
@@ -94,7 +99,7 @@ class Templates:
     """
 
     def __init__(self, config: TemplateConfig) -> None:
-        self.config = config
+        self.config, self.newcomers = config, Newcomers(config)
         self.calibration = nats_calibration(config.calibration_forget)
 
     def new_tables(self, entities: int = 0, templates: int = 0, pairs: int = 0, fleets: int = 1) -> TemplateTables:
@@ -166,6 +171,11 @@ class Templates:
         moved = _arrival(local, elsewhere)
         strange = _arrival(fleet, nowhere) * np.minimum(fleets["windows"] / config.warm_up, 1.0)
 
+        of_fleet = Rows(tables.fleets, window.fleet[window.owner], PREFIX)
+        age = windows[window.owner] - pair["born"]
+        newcomers = Rows(tables.pairs, window.pairs, PREFIX)
+        again = self.newcomers.nats(newcomers, of_fleet, age, count, window.owner, window.errors)
+
         mix = Mix.of(window.owner, m, count, np.where(seen, known.events + 0.5, 0.0), seen)
         surprise = mix.surprise(dispersion(own["odd"], windows))
         odd, memo = self.calibration.evidence(Rows(tables.entities, window.rows, "mix."), compress(surprise))
@@ -188,7 +198,7 @@ class Templates:
         joined = combine(list(evidence.values()))
         weight = np.maximum(joined, np.where(nowhere > 0, config.weight_unseen * strange * trust, 0.0))
         weight = np.where(none & (quiet < config.lost), 0.0, weight)
-        gain = np.where(unseen, evidence["unseen"][window.owner], np.maximum(excess, dearth))
+        gain = np.where(unseen, evidence["unseen"][window.owner], np.maximum(np.maximum(excess, dearth), again))
         verdicts = TemplateVerdicts(
             score(weight, config.half),
             np.exp(-joined),
@@ -200,8 +210,11 @@ class Templates:
             np.where(seen, ahead.expected, 0.0),
             np.maximum(gain, 0.5 * np.maximum(mix.gain, 0.0) * seen) * trust[window.owner],
             unseen,
+            again,
         )
-        return _Judgement(verdicts, known, local, fleet, expectation, new, elsewhere, mix, memo, unrest, quiet)
+        news = np.where(config.weight_unseen * strange * trust >= config.half, strange, 0.0)
+        arrived = np.where(new, news[window.owner], again)
+        return _Judgement(verdicts, known, local, fleet, expectation, new, arrived, elsewhere, mix, memo, unrest, quiet)
 
     def _learn(self, tables: TemplateTables, window: LogWindow, judged: _Judgement) -> None:
         config, count = self.config, window.count
@@ -219,6 +232,15 @@ class Templates:
         by_pair = np.where(comes, weight[window.owner], 0.0)
         write(pair, _learned(judged.known, bounded, by_pair, forget[window.owner], config.forget))
         write(own, _learned(judged.lines, verdicts.lines, weight, forget, config.forget), "lines.")
+        self.newcomers.learn(
+            Rows(tables.pairs, window.pairs, PREFIX),
+            tables.fleets,
+            window.fleet[window.owner],
+            windows[window.owner] - born,
+            verdicts.again,
+            judged.arrived,
+            verdicts.persists[window.owner] >= 1,
+        )
         pair["born"] = np.where((born < 0) & (count > 0), windows[window.owner], born)
         pair["recent"] = pair["recent"] + np.where(born < 0, 1.0, config.present) * (count - pair["recent"])
 

@@ -9,6 +9,7 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
 from models.calibration import TailCalibration
 from models.families.gamma_poisson import GammaPoisson
+from models.templates import newcomers
 
 COUNTED = ("events", "exposure", "windows", "excess")
 
@@ -41,6 +42,7 @@ class LogWindow:
         owner: Place in ``rows`` of the entity of each pair, shape (r,).
         template: Row of the template of each pair, shape (r,).
         count: Lines in this window, at least 0, shape (r,).
+        errors: Lines of grave severities of each entity, whatever their templates; ``None``: none; shape (m,).
     """
 
     rows: Ints
@@ -49,6 +51,7 @@ class LogWindow:
     owner: Ints
     template: Ints
     count: Array
+    errors: Array | None = None
 
     def part(self, keep: Flags) -> LogWindow:
         """The window of some of its entities.
@@ -59,7 +62,13 @@ class LogWindow:
         pairs = keep[self.owner]
         owner: Ints = (np.cumsum(keep) - 1)[self.owner[pairs]]
         return LogWindow(
-            self.rows[keep], self.fleet[keep], self.pairs[pairs], owner, self.template[pairs], self.count[pairs]
+            self.rows[keep],
+            self.fleet[keep],
+            self.pairs[pairs],
+            owner,
+            self.template[pairs],
+            self.count[pairs],
+            None if self.errors is None else self.errors[keep],
         )
 
     def total(self, weight: Array | Flags) -> Array:
@@ -91,7 +100,7 @@ def write(state: Rows, known: GammaPoisson, prefix: str = "") -> None:
 
 def new_fleets(n: int) -> Columns:
     """The columns for n fleets of which nothing is known."""
-    return {"windows": np.zeros(n)} | prefixed("strangers.", counted(n))
+    return {"windows": np.zeros(n)} | prefixed("strangers.", counted(n)) | newcomers.new_fleets(n)
 
 
 def new_entities(n: int, calibration: TailCalibration) -> Columns:
@@ -108,4 +117,4 @@ def new_templates(n: int) -> Columns:
 
 def new_pairs(n: int) -> Columns:
     """The columns for n pairs of entity and template that come for the first time."""
-    return counted(n) | {"born": np.full(n, -1.0), "recent": np.zeros(n)}
+    return counted(n) | {"born": np.full(n, -1.0), "recent": np.zeros(n)} | newcomers.new_pairs(n)

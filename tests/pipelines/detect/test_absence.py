@@ -140,6 +140,25 @@ def test_a_machine_of_which_only_one_metric_is_in_the_first_window_sends_again_a
     assert _returned(frame).select("metric", "kind").rows() == [("_machine", "recovered"), ("z", "normal")]
 
 
+@pytest.mark.parametrize("size", [1, 50, STEPS])
+def test_no_metric_is_absent_for_itself_because_its_machine_was_even_if_it_comes_back_later(size: int) -> None:
+    """A counter has no rate in the first window after a restart, since that takes two samples."""
+    later = [("a", "x", 170, 171), ("a", "y", 170, 173)]
+    assert _news(_frame(*_GONE, *later, machines={"a": "xyz", "b": "xy"}), size) == [
+        ("a", "_machine", "absence", 150, 150),
+        ("a", "_machine", "recovered", 170, 150),
+    ]
+
+
+def test_a_metric_that_does_not_come_back_with_its_machine_is_absent_from_then_on() -> None:
+    gone = _frame(*_GONE, ("a", "y", 170, STEPS), machines={"a": "xyz", "b": "xy"})
+    assert _news(gone) == [
+        ("a", "_machine", "absence", 150, 150),
+        ("a", "_machine", "recovered", 170, 150),
+        ("a", "y", "absence", 171, 171),
+    ]
+
+
 def test_the_end_of_the_absence_of_a_machine_is_told_in_words_with_how_long_it_lasted() -> None:
     (back,) = (
         _returned(_frame(*_GONE, machines={"a": "xyz", "b": "xy"}))

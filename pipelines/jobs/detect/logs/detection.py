@@ -30,6 +30,7 @@ from pipelines.jobs.detect.logs.labels import LogLabels
 from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.jobs.detect.rules import Effects, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
+from pipelines.jobs.mine_logs.mining import SEVERITY
 
 EVERY = 360
 """After this many windows, pairs of machine and template whose counts have faded away are removed from the state."""
@@ -37,6 +38,9 @@ EVERY = 360
 _ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
 _LEAST = 1.0
 """The least evidence, in nats, with which a verdict names a template."""
+
+_GRAVE = [f"{SEVERITY}{name}" for name in ("emergency", "alert", "critical", "error")]
+"""The metrics that count the lines of severities that tell of something wrong."""
 
 _COURSES = [course.value or None for course in Course]
 
@@ -143,7 +147,10 @@ class LogDetection:
         count = np.zeros(len(state.pairs))
         count[pairs] = part["count"].to_numpy()
         view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
-        window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
+        machine: Ints = state.entities.columns["machine"].astype(np.int64)
+        grave = part["metric"].is_in(_GRAVE).to_numpy() * part["count"].to_numpy()
+        errors = np.bincount(machine[owner[pairs]], grave, len(state.machines))[machine[rows]]
+        window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine], errors)
         young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
         concerned = self._effects(state, end, window, rules)
         if concerned is None or not concerned.skip_learning.any():
@@ -188,7 +195,7 @@ class LogDetection:
         place = np.full(len(state.machines), -1)
         place[machine[theirs]] = theirs
         other = place[machine[mine]]  # a machine has a row in both, or in none
-        found = self._evidence(state, machine[mine], judged, mine, other)
+        found = self._evidence(state, window, machine[mine], judged, mine, other)
         lower, typical, upper = (judged.expected.quantile(np.full(len(judged.lines), end))[mine] for end in _ENDS)
         phase = self._phase(state, end, machine[mine], judged, found, (mine, other))
         kind, changes = phase.step.kind, phase.step.changes
@@ -245,12 +252,13 @@ class LogDetection:
         }
 
     def _evidence(
-        self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
+        self, state: LogState, window: LogWindow, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
     ) -> _Evidence:
         """The evidence of each machine's window, weighted by operators' labels, whose effect fades.
 
         Args:
             state: The state; changed.
+            window: The window's counts.
             machines: Row of each machine in the state.
             judged: The verdicts on templates and severities.
             mine: For each machine the row of its templates among the verdicts.
@@ -261,6 +269,9 @@ class LogDetection:
         severity = combine([judged.evidence[name][other] for name in CHANNELS])
         nats["severity"] = np.where(lines > 0, severity, 0.0)
         points = np.maximum(judged.record_score[mine], score(nats["severity"], self.model.config.half))
+        errors = window.strongest(judged.again)[mine]
+        nats["unseen"] = np.maximum(nats["unseen"], errors)
+        points = np.maximum(points, score(self.model.config.weight_unseen * errors, self.model.config.half))
         labelled = Rows(state.machines.columns, machines, "feedback.")
         points = worth(points, self.feedback.worth(labelled))
         self.feedback.fade(labelled, lines > 0)
