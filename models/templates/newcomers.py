@@ -87,8 +87,8 @@ class Newcomers:
         counted = self._is_newcomer(pair, age) / max(self.config.newcomer, 1.0)
         keep, size = 1 - self.config.forget, len(fleets[f"{PREFIX}came"])
         for name, flags in (("came", again > 0), ("missed", again <= 0)):
-            column = f"{PREFIX}{name}"
-            fleets[column][:] = fleets[column] * keep + np.bincount(fleet, counted * flags, size)
+            before: Array = fleets[f"{PREFIX}{name}"].astype(np.float64)
+            fleets[f"{PREFIX}{name}"][:] = before * keep + np.bincount(fleet, counted * flags, size)
         pair["nats"] = np.where(over, 0.0, np.maximum(pair["nats"], nats))
 
     def _is_newcomer(self, pair: Rows, age: Array) -> Flags:

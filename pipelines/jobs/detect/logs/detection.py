@@ -148,8 +148,8 @@ class LogDetection:
         count[pairs] = part["count"].to_numpy()
         view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
         machine: Ints = state.entities.columns["machine"].astype(np.int64)
-        grave = part["metric"].is_in(_GRAVE).to_numpy() * part["count"].to_numpy()
-        errors = np.bincount(machine[owner[pairs]], grave, len(state.machines))[machine[rows]]
+        grave: Array = part["metric"].is_in(_GRAVE).to_numpy() * part["count"].to_numpy().astype(np.float64)
+        errors = np.bincount(machine[owner[pairs]], grave, len(state.machines)).astype(np.float64)[machine[rows]]
         window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine], errors)
         young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
         concerned = self._effects(state, end, window, rules)
