@@ -135,7 +135,7 @@ def test_a_lasting_change_is_announced_once_and_becomes_the_new_normal() -> None
     assert accepted <= 420
     assert kinds[-1][0] == accepted
     change = verdicts.filter(pl.col("kind") == "state_change").row(0, named=True)
-    assert START + 100 * WINDOW <= change["since"] <= change["window_start"] <= START + 303 * WINDOW
+    assert START + 300 * WINDOW <= change["since"] <= change["window_start"] <= START + 303 * WINDOW
     outside = not change["lower"] <= change["actual"] <= change["upper"]
     assert change["record_score"] >= 50 or outside or max(change["evidence"].values()) >= 6
     assert change["window_end"] < change["decided"] < START + accepted * WINDOW
@@ -242,18 +242,18 @@ def test_verdicts_are_the_same_whatever_the_batches_and_restarts(cuts: list[int]
 
 
 def test_an_error_that_no_machine_had_before_scores_higher_with_each_window_in_which_it_comes_again() -> None:
-    """A lost database: five lines a window from window 100 on. Its arrival alone scores about 50."""
+    """A lost database: five lines a window from window 300 on. Its arrival alone scores about 50."""
     lost = {"a": RATES | {"lost": 5.0}}
-    verdicts = _judged(_features(120, {100: lost}), []).filter(entity="a")
-    during = verdicts.filter(pl.col("window_end") > START + 100 * WINDOW)["record_score"].to_list()
+    verdicts = _judged(_features(320, {300: lost}), []).filter(entity="a")
+    during = verdicts.filter(pl.col("window_end") > START + 300 * WINDOW)["record_score"].to_list()
     assert 50 <= during[0] < 75
     assert min(during[5:12]) >= 70
-    assert verdicts.filter(pl.col("window_end") <= START + 100 * WINDOW, kind="anomaly").height <= 1
+    assert verdicts.filter(pl.col("window_end") <= START + 300 * WINDOW, kind="anomaly").height <= 1
 
 
 def test_a_kind_of_line_that_is_new_and_no_error_scores_no_higher_when_it_comes_again() -> None:
     """A release brings a message of its own; that it goes on is no alarm beyond its arrival."""
     release = {"a": RATES | {"fresh": 5.0}}
-    verdicts = _judged(_features(120, {100: release}), []).filter(entity="a")
-    after = verdicts.filter(pl.col("window_end") > START + 102 * WINDOW)
+    verdicts = _judged(_features(320, {300: release}), []).filter(entity="a")
+    after = verdicts.filter(pl.col("window_end") > START + 302 * WINDOW)
     assert after["record_score"].max() < 70  # type: ignore[operator]
