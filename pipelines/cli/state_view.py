@@ -79,7 +79,7 @@ def beliefs(settings: Settings, running: Callable[[], Settings], name: str) -> B
     Args:
         settings: The settings.
         running: Gives them with the servers' addresses filled in; may raise `NewnormalError`.
-        name: Name of the folder of a view of its own: processes that serve a console have one each.
+        name: Name of the folder of a view of its own; a second process with this name has another, see `own_folder`.
     """
     if not settings.view.embedded:
         return AskedView(settings)

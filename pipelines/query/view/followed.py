@@ -19,6 +19,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.answers import NEEDED, Answers
 from pipelines.query.view.follower import Follower
+from pipelines.query.view.own_folder import own_folder
 
 _AGAIN = 2.0
 """Seconds until topics that are not there yet, or a Kafka that does not answer, are tried again."""
@@ -36,7 +37,7 @@ class Followed:
     Args:
         settings: Gives the settings of the version to follow, with the address of Kafka filled in; asked again now and
             then, so that a promotion is seen. It may raise `NewnormalError` as long as there are no servers.
-        name: Name of the folder of its database among those of the views.
+        name: Name of the folder of its database among those of the views; see `own_folder`.
     """
 
     def __init__(self, settings: Callable[[], Settings], name: str) -> None:
@@ -92,7 +93,8 @@ class Followed:
         while not self._ended.is_set():
             try:
                 settings = self._settings()
-                self._serve(Follower(settings, folder=settings.folder("view") / self._name), settings)
+                with own_folder(settings.folder("view"), self._name) as folder:
+                    self._serve(Follower(settings, folder=folder), settings)
             except NewnormalError as error:
                 self._why = error
             except KafkaException as error:
