@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
-from pipelines.runtime.acls import Acl, of_agents, of_job, of_operators
+from pipelines.runtime.acls import Acl, of_agents, of_console, of_job, of_operators
 
 BEGIN = "<!-- acls: written by `newnormal docs` from pipelines/runtime/acls.py -->"
 END = "<!-- end of the acls -->"
@@ -20,10 +20,14 @@ def with_acls(page: str) -> str:
 
 
 def table() -> str:
-    """A row for each job, for operators and for agents: topics, groups and transactional ids."""
+    """A row for each job, for consoles, operators and agents: topics, groups and transactional ids."""
     settings = Settings.model_construct()
     rows = [(f"`{name}`", of_job(name, settings)) for name in LINKS]
-    rows += [("operators", of_operators(settings)), ("agents", of_agents(settings))]
+    rows += [
+        ("the console beside the detector", of_console(settings)),
+        ("operators", of_operators(settings)),
+        ("agents", of_agents(settings)),
+    ]
     head = "| who | `Read` on topics | `Write` on topics | `Read` on groups | `Write` on transactional ids |\n"
     lines = [f"| {who} | {' | '.join(_cells(acls))} |\n" for who, acls in rows]
     return head + "| --- | --- | --- | --- | --- |\n" + "".join(lines)

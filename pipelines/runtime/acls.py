@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from engine.kafka.exactly_once import ledger_group
@@ -12,6 +12,13 @@ from pipelines.jobs import JOBS, LINKS, TOPICS
 
 SINK = "sink"
 """The job that writes to no topic but that of dead letters."""
+
+DETECTOR = "detector"
+"""The job beside which the console follows what is believed."""
+
+FOLLOWED = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
+"""What the console beside the detector follows; those of `pipelines.query.view.follower`, which needs RocksDB."""
+
 TOOLS = "newnormal."
 """How the consumer groups of commands that only look begin, such as `newnormal tail`."""
 
@@ -59,10 +66,23 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
 
 
 def common(settings: Settings) -> list[Acl]:
-    """What every process with jobs needs: the ledger, the group of the owners, and to create missing topics."""
+    """What every process with jobs needs.
+
+    These are the ledger, the versions, where it notes its settings, the group of the owners, and to create missing
+    topics.
+    """
     found = [Acl("topic", settings.topic(topics.LEDGER), "Read")]
+    found += [Acl("topic", settings.topic(topics.VERSIONS), operation) for operation in ("Read", "Write")]
     found.append(Acl("group", f"{settings.owner}newnormal.owners", "Read"))
     return found + [Acl("topic", each, "Create") for each in _created(settings)] + _described(settings)
+
+
+def of_console(settings: Settings) -> list[Acl]:
+    """What the console needs that runs beside the detector, to follow what this believes (`view.embedded`)."""
+    return [
+        *(Acl("topic", settings.reads(name), "Read") for name in FOLLOWED),
+        Acl("group", TOOLS, "Read", prefix=True),
+    ]
 
 
 def of_operators(settings: Settings) -> list[Acl]:
@@ -77,13 +97,15 @@ def of_agents(settings: Settings) -> list[Acl]:
     return [Acl("topic", settings.topic(name), "Write") for name in topics.FROM_AGENTS]
 
 
-def needed(settings: Settings, jobs: Iterable[str]) -> list[Acl]:
+def needed(settings: Settings, jobs: Collection[str]) -> list[Acl]:
     """All ACLs that a process with these jobs needs, sorted."""
 
     def every() -> Iterator[Acl]:
         yield from common(settings)
         for name in jobs:
             yield from of_job(name, settings)
+        if DETECTOR in jobs and settings.view.embedded:
+            yield from of_console(settings)
 
     return sorted(set(every()))
 

@@ -230,6 +230,8 @@ class Follower:
 def _take_error(error: Any, message: Any, places: dict[tuple[str, int], Progress]) -> None:
     """Notes the end of a partition; librdkafka tries again what else it reports, unless it is fatal.
 
+    A missing right, which it reports once, is told.
+
     Raises:
         KafkaException: If Kafka refuses to be read.
     """
@@ -238,3 +240,6 @@ def _take_error(error: Any, message: Any, places: dict[tuple[str, int], Progress
         place.reached = max(place.reached, message.offset())
     elif error.fatal():
         raise KafkaException(error)
+    elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        missing = "Kafka does not let this user read a topic of the state view; `newnormal acls` lists what is needed"
+        log.warning(missing, topic=message.topic(), partition=message.partition())

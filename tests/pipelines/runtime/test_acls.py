@@ -1,0 +1,34 @@
+"""The ACLs of a process: what it does beside its jobs needs rights, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.contracts.settings import load
+from pipelines.query.view.follower import TOPICS
+from pipelines.runtime.acls import FOLLOWED, Acl, needed
+
+
+def _read(*names: str) -> set[Acl]:
+    return {Acl("topic", f"a.{name}", "Read") for name in names}
+
+
+@pytest.mark.parametrize(("jobs", "embedded", "follows"), [
+    (["detector", "sink"], True, True), (["detector"], False, False), (["extractor"], True, False),
+])  # fmt: skip
+def test_the_process_with_the_detector_may_read_what_its_console_follows(
+    jobs: list[str], embedded: bool, follows: bool
+) -> None:
+    settings = load(namespace="a.", **{"view.embedded": embedded})
+    found = set(needed(settings, jobs))
+    assert (_read("detector.state", "features", "novelties") <= found) is follows
+    assert (Acl("group", "newnormal.", "Read", prefix=True) in found) is follows
+
+
+def test_a_start_may_note_its_settings_among_the_versions() -> None:
+    found = needed(load(namespace="a."), ["normalizer"])
+    assert {each.operation for each in found if each.name == "a.newnormal.versions"} >= {"Read", "Write"}
+
+
+def test_the_rights_are_those_of_the_topics_that_a_view_reads() -> None:
+    assert FOLLOWED == TOPICS
