@@ -18,6 +18,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.globs import matches
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.metrics.judging import judged
+from pipelines.jobs.detect.metrics.micro_batch import newest
 from pipelines.query import tables
 
 _LAST = 60
@@ -42,15 +43,25 @@ def recent_windows(settings: Settings, entity: str = "*", metric: str = "*") -> 
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED``.
     """
+    return windows_of((message.value() or b"" for message in _messages(settings)), entity, metric)
+
+
+def windows_of(messages: Iterator[bytes], entity: str, metric: str) -> pl.DataFrame:
+    """The windows in messages of `features`, each as its newest revision tells it; see `recent_windows`.
+
+    Args:
+        messages: The messages; of one machine in the order in which they were written.
+        entity: Glob over machines.
+        metric: Glob over metrics.
+    """
     parts = []
-    messages = _messages(settings)
     while some := list(islice(messages, _AT_ONCE)):
-        features, _ = tables.frame(topics.FEATURES, [message.value() or b"" for message in some])
+        features, _ = tables.frame(topics.FEATURES, some)
         features = features.filter(pl.Series(matches(entity, features["entity"])))
         features = features.filter(pl.Series(matches(metric, features["metric"])))
         if features.height:
             parts.append(judged(features))
-    return pl.concat(parts).drop_nulls("value") if parts else pl.DataFrame()
+    return newest(pl.concat(parts)).drop_nulls("value") if parts else pl.DataFrame()
 
 
 def _messages(settings: Settings) -> Iterator[Message]:
