@@ -178,6 +178,22 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     expect(page.locator("#none")).to_be_visible()
 
 
+def test_the_focus_of_the_keyboard_stays_where_it_is_while_the_page_is_asked_for_again(page: Page) -> None:
+    """Tab leads to a link within a row, and to a table wider than the screen: both are made anew every two seconds."""
+    link = page.locator("#rows a.to").first
+    link.focus()
+    for _ in range(2):  # what the first answer says is on the page when the second one comes
+        with page.expect_response(lambda response: "/api/novelties" in response.url):
+            pass
+    expect(link).to_be_focused()
+    page.keyboard.press("h")
+    table = page.locator("#detail .wide-table")
+    table.focus()
+    page.evaluate("() => { window.before = document.querySelector('#detail .wide-table'); }")
+    page.wait_for_function("() => !window.before.isConnected")
+    expect(table).to_be_focused()
+
+
 def test_a_server_that_takes_longer_than_the_page_waits_between_questions_is_shown_all_the_same(
     browser: Browser, site: tuple[WebServer, Store]
 ) -> None:

@@ -1,7 +1,7 @@
 // The page of one machine: its incidents, its series with the most novel first, what is novel in its log.
 import { ask } from "./ask.js";
 import { sign } from "./chart.js";
-import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
+import { duration, el, foreign, local, metricName, num, time, when, words } from "./dom.js";
 import { spark } from "./heat.js";
 import { since, stateText } from "./incident_words.js";
 import { incidentLink, noveltyLink, seriesLink } from "./place.js";
@@ -53,7 +53,7 @@ function series(name, { series: list, series_count: count, sparks, span, missing
 
 // How a series stands now: a window like any other does not end an incident.
 function standing(it) {
-  if (it.open_since) return `in an open incident since ${time(it.open_since).slice(11)}`;
+  if (it.open_since) return `in an open incident since ${local(it.open_since)}`;
   return it.kind === "learning" && it.needed ? `learning: ${it.windows} of ${it.needed} windows` : words(it.kind);
 }
 
@@ -64,7 +64,7 @@ function usual(it) {
 
 function logs({ logs: list, most }) {
   if (!list.length) return [];
-  const rows = list.map((it) => el("a", { href: noveltyLink(it._id) }, el("span", { class: "after" }, time(it["@timestamp"]).slice(5)),
+  const rows = list.map((it) => el("a", { href: noveltyLink(it._id) }, el("span", { class: "after" }, when(it["@timestamp"])),
     el("span", { class: "name" }, sign(it.kind), it["log.template"] ?? it["event.original"] ?? words(it.kind)), el("span", {}), el("span", { class: "n" }, num(it.record_score, 3))));
   return [el("h3", {}, "Novel in its log"), el("div", { class: "onsets short" }, ...rows), ...(list.length < most.logs ? [] : [el("p", { class: "soft" }, `The newest ${most.logs} are listed.`)])];
 }

@@ -1,7 +1,7 @@
 // The page of one series: its plot, what was novel, the same hours of earlier days, what the detector believes.
 import { ask } from "./ask.js";
 import { common, sign } from "./chart.js";
-import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
+import { duration, el, foreign, metricName, num, time, when, words } from "./dom.js";
 import { plural } from "./incident_words.js";
 import { incidentCards } from "./machine.js";
 import { machineLink, noveltyLink, seriesLink } from "./place.js";
@@ -30,7 +30,7 @@ function showSeries(place, { entity, metric, end }, found) {
     el("p", { class: "where" }, `${time(found.axis[0])} to ${time(found.axis[1])} UTC · ${plural(found.series.length, "point")}`),
     ...(found.known ? now(found, of) : [el("p", { class: "hint unknown" }, "Nothing is known of this series: no window of it is stored", found.view.missing ? ", and what the detector believes is not known here" : " or has been judged", ". See whether the names are right and the machine sends this metric; its first window comes when the first is complete.")]),
     ...(found.series.length ? [plot(found.series, { span: found.axis, shade, zone: found.zone, of, name: `${metricName(metric)} of ${entity}` })] : []),
-    ...belief(found.view, of), ...novelties(found), ...earlier(found),
+    ...belief(found.view, of), ...novelties(found), ...earlier(found, of),
     ...incidentCards(found.incidents, found.now, "Incidents of the machine"),
   );
 }
@@ -59,14 +59,13 @@ function belief({ state, age, missing }, of) {
 function novelties({ novelties: list, most, metric_kind }) {
   const title = el("h3", {}, "Novelties in this range");
   if (!list.length) return [title, el("p", { class: "soft" }, "None: all was as expected.")];
-  const rows = list.map((it) => el("a", { href: noveltyLink(it._id) }, el("span", { class: "after" }, time(it["@timestamp"]).slice(5)), el("span", { class: "name" }, sign(it.kind), words(it.kind)), el("span", { class: "n" }, quantity(it.actual, { ...it, metric_kind })), el("span", { class: "n" }, num(it.record_score, 3))));
+  const rows = list.map((it) => el("a", { href: noveltyLink(it._id) }, el("span", { class: "after" }, when(it["@timestamp"])), el("span", { class: "name" }, sign(it.kind), words(it.kind)), el("span", { class: "n" }, quantity(it.actual, { ...it, metric_kind })), el("span", { class: "n" }, num(it.record_score, 3))));
   const note = list.length < most ? [] : [el("p", { class: "soft" }, `The newest ${most} are listed.`)];
   return [title, el("div", { class: "onsets short" }, ...rows), ...note];
 }
 
-function earlier({ earlier: before, series, span, zone, metric_kind }) {
+function earlier({ earlier: before, series, span, zone }, of) {
   if (!before.length) return [];
-  const of = { metric_kind };
   const range = common([series, ...before.map((it) => it.series)]) ?? [0, 1];
   const plots = [{ title: "Now shown", series, span }, ...before.map((it) => ({ title: EARLIER[it.days], ...it }))];
   const parts = plots.map((it) => plot(it.series, { span: it.span, zone, range, of, small: true, name: it.title }, el("h4", {}, it.title, el("span", { class: "soft" }, ` from ${time(it.span[0])} UTC`))));

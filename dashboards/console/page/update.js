@@ -34,11 +34,18 @@ function stays(old, part) {
   return true;
 }
 
-// The link that has the focus keeps it, if it is still there.
+// What has the focus keeps it, if it is still there.
 function swap(old, fresh) {
-  const href = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const focused = document.activeElement, next = old.contains(focused) ? counterpart(focused, old, fresh) : null;
   const scrolled = old.scrollLeft;
   old.replaceWith(fresh);
   fresh.scrollLeft = scrolled;
-  if (href !== null) [...fresh.querySelectorAll("a")].find((link) => link.getAttribute("href") === href)?.focus({ preventScroll: true });
+  next?.focus({ preventScroll: true });
+}
+
+// What stands for an element of the old part in the fresh one: the part itself, the same link, or the element of its kind in the same place.
+function counterpart(element, old, fresh) {
+  if (element === old) return fresh;
+  const href = element.getAttribute("href"), [before, after] = [old, fresh].map((part) => [...part.querySelectorAll(element.localName)]);
+  return href === null ? after[before.indexOf(element)] : after.find((link) => link.getAttribute("href") === href);
 }

@@ -47,7 +47,7 @@ export class Verdicts {
 
   // Rows are kept by identity, so that one is not replaced under the pointer.
   showRows(novelties, now) {
-    const body = this.field("rows"), focused = document.activeElement;
+    const body = this.field("rows"), focused = document.activeElement, inside = body.contains(focused);
     const old = new Map([...body.children].map((row) => [row.dataset.key, row]));
     const rows = novelties.map((it) => {
       const key = `${it._id} ${it.revision}`, row = old.get(key) ?? newRow(it, key, now);
@@ -56,7 +56,7 @@ export class Verdicts {
       return row;
     });
     body.replaceChildren(...rows);
-    if (rows.includes(focused)) focused.focus({ preventScroll: true });
+    if (inside && body.contains(focused)) focused.focus({ preventScroll: true });
     this.field("none").hidden = rows.length > 0;
   }
 }
