@@ -60,7 +60,7 @@ def no_match(rule: Rule, names: list[str]) -> str:
         rule: The rule.
         names: The metrics that send.
     """
-    if rule.metric == JOINED or rule.metric.startswith("log"):
+    if rule.metric in (JOINED, "logs", "log*") or rule.metric.startswith("log."):
         return ""
     if not names:
         return _NOTHING_KNOWN

@@ -11,6 +11,7 @@ from pipelines.contracts.version_names import FIRST
 
 if TYPE_CHECKING:
     from dashboards.console import Beliefs
+    from pipelines.versions.version import Version
 
 
 class AskedView:
@@ -70,25 +71,26 @@ def state_view(settings: Settings, here: bool) -> Beliefs:
         settings: The settings of the pipeline's version, with the servers' addresses filled in.
         here: True if the detector runs in this process; of several processes with a console each only that one follows.
     """
-    return beliefs(settings, lambda: settings, "run") if here else AskedView(settings)
+    return beliefs(settings, lambda: settings, "run", runs=True) if here else AskedView(settings)
 
 
-def beliefs(settings: Settings, running: Callable[[], Settings], name: str) -> Beliefs:
+def beliefs(settings: Settings, running: Callable[[], Settings], name: str, *, runs: bool = False) -> Beliefs:
     """What a console asks: itself, or with `view.embedded` off the state view.
 
     Args:
         settings: The settings.
         running: Gives them with the servers' addresses filled in; may raise `NewnormalError`.
         name: Name of the folder of a view of its own; a second process with this name has another, see `own_folder`.
+        runs: True if this process runs the version of the settings, so that these are what it computes with.
     """
     if not settings.view.embedded:
         return AskedView(settings)
     from pipelines.query.view.followed import Followed  # noqa: PLC0415  Kafka: only where a console follows
 
-    return Followed(lambda: _shown(running()), name)
+    return Followed(lambda: _shown(running(), runs), name)
 
 
-def _shown(settings: Settings) -> Settings:
+def _shown(settings: Settings, runs: bool) -> Settings:
     """The settings of the version whose documents the console shows."""
     from pipelines.versions.promotion import shown_version  # noqa: PLC0415  servers: only when it is asked
     from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
@@ -96,4 +98,18 @@ def _shown(settings: Settings) -> Settings:
     if settings.version != FIRST or not settings.elasticsearch.url:
         return settings
     name = shown_version(settings) or FIRST
-    return settings if name == FIRST else settings.of(Registry(settings).get(name).names)
+    known = None if name == FIRST and runs else Registry(settings).all().get(name)
+    return as_it_ran(settings, known) if known else settings
+
+
+def as_it_ran(settings: Settings, version: Version) -> Settings:
+    """The settings of a version, with the windows with which it has computed: others would have other places.
+
+    Args:
+        settings: The settings of the first version, as this process knows them.
+        version: The version.
+    """
+    kept = version.ran | version.settings
+    window = {name: kept[f"window.{name}"] for name in type(settings.window).model_fields if f"window.{name}" in kept}
+    mine = settings.of(version.names, version.end)
+    return mine.model_copy(update={"window": mine.window.model_validate(mine.window.model_dump() | window)})

@@ -116,7 +116,7 @@ class Followed:
                 follower.close()
 
     def _follow(self, follower: Follower, settings: Settings) -> None:
-        """Reads until the end, or until another version is to be followed."""
+        """Reads until the end, or until another version is to be followed, or one with other windows."""
         looked, lost = time.monotonic(), False
         while not self._ended.is_set():
             try:
@@ -130,5 +130,6 @@ class Followed:
             if time.monotonic() > looked + _LOOK:
                 looked = time.monotonic()
                 with suppress(NewnormalError):
-                    if self._settings().version != settings.version:
+                    shown = self._settings()
+                    if (shown.version, shown.window) != (settings.version, settings.window):
                         return

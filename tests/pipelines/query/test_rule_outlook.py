@@ -88,3 +88,9 @@ def test_similar_metrics_are_named_if_none_matches() -> None:
     names = ["disk.used_ratio{path=/}", "cpu.util"]
     assert "disk.used_ratio{path=/}" in no_match(rule(metric="disk.used_percent", report=True), names)
     assert no_match(rule(metric="logs", report=True), names) == ""
+
+
+def test_a_metric_whose_name_only_begins_like_that_of_a_log_is_looked_for_among_the_metrics() -> None:
+    assert "logins.rate" in no_match(rule(metric="login.rate", report=True), ["cpu", "logins.rate"])
+    for of_a_log in ("logs", "log.template.7", "log.*", "log*"):
+        assert no_match(rule(metric=of_a_log, report=True), ["cpu"]) == ""
