@@ -44,7 +44,7 @@ class Followed:
         self._settings, self._name = settings, name
         self._ended, self._lock = threading.Event(), threading.Lock()
         self._answers: Answers | None = None
-        self._why = NewnormalError("VIEW_UNREACHABLE", "the console has not read the topics yet", "state view")
+        self._why = self._not_yet()
         self._thread = threading.Thread(target=self._run, daemon=True, name="state view")
 
     def __enter__(self) -> Self:
@@ -89,6 +89,10 @@ class Followed:
             raise self._why
         return self._answers
 
+    @staticmethod
+    def _not_yet() -> NewnormalError:
+        return NewnormalError("VIEW_UNREACHABLE", "the console has not read the topics yet", "state view")
+
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
@@ -100,7 +104,10 @@ class Followed:
             except KafkaException as error:
                 self._why = NewnormalError("KAFKA_UNREACHABLE", str(error), "kafka.bootstrap")
             except Exception as error:  # a full disk, say: the jobs of this process go on, and so does its console
-                log.warning("the console cannot follow what the detector believes; it tries again", reason=str(error))
+                if str(error) != self._why.what:  # once, not every two seconds
+                    log.warning(
+                        "the console cannot follow what the detector believes; it tries again", reason=str(error)
+                    )
                 self._why = NewnormalError("VIEW_UNUSABLE", str(error), "view.embedded")
             else:
                 continue
@@ -108,6 +115,7 @@ class Followed:
 
     def _serve(self, follower: Follower, settings: Settings) -> None:
         self._answers = Answers(follower.database, settings, follower.partitions, follower.part)
+        self._why = self._not_yet()
         try:
             self._follow(follower, settings)
         finally:
