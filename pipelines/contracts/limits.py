@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 
 from engine.spec.errors import NewnormalError
 
@@ -49,5 +50,11 @@ def limit(text: str, where: str) -> Limit:
         raise NewnormalError("RULE_INVALID", f"{text!r} is no limit", where, ACCEPTED, "nothing was written")
     number, unit, prefix, binary = read.groups()
     if unit == "%":
-        return Limit(float(f"{float(number) / 100:.15g}"), percent=True)
-    return Limit(float(number) * (1024 if binary else 1000) ** _POWERS[(prefix or "").upper()])
+        found = Limit(float(f"{float(number) / 100:.15g}"), percent=True)
+    else:
+        found = Limit(float(number) * (1024 if binary else 1000) ** _POWERS[(prefix or "").upper()])
+    if not isfinite(found.value):
+        raise NewnormalError(
+            "RULE_INVALID", f"{text!r} is too large", where, "numbers of 64 bits", "nothing was written"
+        )
+    return found

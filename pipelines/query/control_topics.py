@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +53,8 @@ def checked(record: type[R], fields: Mapping[str, object], settings: Settings, n
     """
     name, nothing = record.__name__.lower(), _NOTHING
     try:
+        if any(isinstance(value, float) and not isfinite(value) for value in fields.values()):
+            raise TypeError  # orjson would write nothing in its place: a rule without its limit
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
         parsed = accepted(record, raw)
     except TypeError:
