@@ -96,7 +96,13 @@ def show(
     _table("where it may have begun", [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates])
     _table("what changed in the logs", [_log_change(change) for change in found.log_changes])
     _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in found.machines])
-    _table("metrics", [(m.metric, f"{m.machines} machines", f"{m.record_score}") for m in found.metrics])
+    _table(
+        "metrics",
+        [
+            (m.metric, f"{m.machines} machine{'' if m.machines == 1 else 's'}", f"{m.record_score}")
+            for m in found.metrics
+        ],
+    )
 
 
 @app.command()
@@ -140,7 +146,9 @@ def _log_change(change: LogChange) -> tuple[str, ...]:
 def _state(found: Incident) -> str:
     if found.merged_into:
         return f"merged into {found.merged_into}"
-    return f"{found.status} by {found.acknowledged_by}" if found.acknowledged_by else found.status
+    if not found.acknowledged_by:
+        return found.status
+    return f"{found.status}{' by' if found.status == 'acknowledged' else ', looked after by'} {found.acknowledged_by}"
 
 
 def _time(found: Incident, quiet: int) -> str:
