@@ -54,13 +54,13 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
 
     Args:
         episodes: The episodes of an incident, in any order. A series with several is told of once: by the one in which
-            it sent nothing, or else by the one that weighs most.
+            it sends nothing now, or else did, or else by the one that weighs most.
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
     found = []
     for own in _by(episodes, lambda e: (e.entity, e.metric)).values():
-        one = min(own, key=strength)
+        one = min(own, key=lambda e: (not e.absent, e.absent and e.end(now, rules.longest) is not None, strength(e)))
         ends = [e.end(now, rules.longest) for e in own]
         known = [end for end in ends if end is not None]
         if one.absent:

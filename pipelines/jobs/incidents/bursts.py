@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.jobs.incidents.episode import SILENCE, STRONG, Episode
@@ -71,11 +72,17 @@ def bursts(episodes: Iterable[Episode], rules: Rules, now: int) -> list[Burst]:
     for episode in episodes:
         machines[episode.entity].append(episode)
     for own in machines.values():
-        silent = [e for e in own if e.silent]
-        stopped = [e for e in own if e.absent and any(abs(e.since - s.since) <= rules.together for s in silent)]
-        for some in (stopped, [e for e in own if e not in stopped] if stopped else own):
-            made += [_burst(each, rules, now) for each in _together(some, rules)]
+        silences = sorted(e.since for e in own if e.silent)
+        parts: tuple[list[Episode], list[Episode]] = ([], [])
+        for e in own:
+            parts[e.absent and _has_near(silences, e.since, rules.together)].append(e)
+        made += [_burst(each, rules, now) for some in parts for each in _together(some, rules)]
     return sorted(made, key=lambda b: (b.onset, b.entity, not b.silent))
+
+
+def _has_near(ascending: Sequence[int], instant: int, within: int) -> bool:
+    place = bisect_left(ascending, instant - within)
+    return place < len(ascending) and ascending[place] <= instant + within
 
 
 def _together(episodes: list[Episode], rules: Rules) -> Iterator[tuple[Episode, ...]]:

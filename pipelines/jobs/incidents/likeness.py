@@ -33,7 +33,7 @@ def by_likeness(found: Sequence[Burst], groups: Groups, places: Sequence[str], r
         for (shows, place), j in list(latest.items()):
             if burst.onset - found[j].onset > rules.together:
                 del latest[shows, place]
-            elif alike(found[j], burst) and burst.onset - found[like.find(j)].onset <= rules.quiet + rules.reopen:
+            elif alike(shows, burst.shows) and burst.onset - found[like.find(j)].onset <= rules.quiet + rules.reopen:
                 like.unite(i, j)
                 apart = bool(place) and bool(places[i]) and place != places[i]
                 if (len(shows & burst.shows) > 1 or burst.silent) and not apart:
@@ -50,6 +50,6 @@ def by_likeness(found: Sequence[Burst], groups: Groups, places: Sequence[str], r
             groups.unite(members[0], i)
 
 
-def alike(one: Burst, other: Burst) -> bool:
-    """Whether two bursts show the same: at least half of all metrics that either shows."""
-    return 2 * len(one.shows & other.shows) >= len(one.shows | other.shows)
+def alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether what two bursts show is the same: at least half of all metrics that either shows."""
+    return 2 * len(one & other) >= len(one | other)

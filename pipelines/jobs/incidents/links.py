@@ -78,7 +78,7 @@ def _by_topology(
             cause = min(near, key=lambda j: (abs(found[j].onset - onset), j))
             if onset >= min(found[j].onset for j in near) and len({found[j].entity for j in near}) < MANY:
                 effects.add(i)
-                near = [j for j in near if alike(found[cause], found[j])]
+                near = [j for j in near if alike(found[cause].shows, found[j].shows)]
             for j in near:
                 groups.unite(i, j)
     return effects

@@ -15,11 +15,11 @@ class _Sequence:
     Attributes:
         onset: When the first of them began, epoch milliseconds.
         over: When the last of them ended; ``None`` while one lasts.
-        members: The bursts.
+        shows: What each of them shows.
     """
 
     def __init__(self, burst: Burst) -> None:
-        self.onset, self.over, self.members = burst.onset, burst.end, [burst]
+        self.onset, self.over, self.shows = burst.onset, burst.end, {burst.shows}
 
     def takes(self, burst: Burst, rules: Rules) -> bool:
         """Whether a later burst belongs to it, though it shows something else: only soon after it began.
@@ -31,7 +31,7 @@ class _Sequence:
 
     def add(self, burst: Burst) -> None:
         self.over = None if self.over is None or burst.end is None else max(self.over, burst.end)
-        self.members.append(burst)
+        self.shows.add(burst.shows)
 
 
 def by_machine(
@@ -53,8 +53,9 @@ def by_machine(
         known: list[tuple[int, _Sequence]] = []
         for i in own:
             burst = found[i]
-            open_ones = [] if i in effects else [each for each in known if _holds(each[1], burst, rules)]
-            same = [each for each in open_ones if any(alike(burst, other) for other in each[1].members)]
+            known = [each for each in known if _holds(each[1], burst, rules)]
+            open_ones = [] if i in effects else known
+            same = [each for each in open_ones if any(alike(burst.shows, other) for other in each[1].shows)]
             fit = same or [each for each in open_ones if each[1].takes(burst, rules)]
             if fit:
                 first, sequence = fit[-1]

@@ -66,10 +66,11 @@ def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
         return f"{cause} is {own[0].change}" if own else cause
     stopped = [each for each in single if each.kind == "absence"]
     if len(stopped) > 1:
-        ends = [each.end for each in stopped if each.end is not None]
-        end = max(ends) if len(ends) == len(stopped) else None
+        stopped = [each for each in stopped if each.end is None] or stopped
+        end = None if stopped[0].end is None else max(each.end for each in stopped if each.end is not None)
         since, reported = min(each.since for each in stopped), min(each.reported for each in stopped)
-        return f"{cause}: {_counted([each.metric for each in stopped])} {silence(since, reported, end, 'have')}"
+        verb = "have" if len(stopped) > 1 else "has"
+        return f"{cause}: {_counted([each.metric for each in stopped])} {silence(since, reported, end, verb)}"
     texts = [
         ("its log unusual" if logs else f"its log has {each.change}")
         if each.metric == LOGS

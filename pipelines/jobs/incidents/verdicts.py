@@ -5,6 +5,7 @@ Verdicts on logs that are no novelties, but have lines that are new to their mac
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 
 import polars as pl
@@ -145,9 +146,13 @@ def _sending(found: list[Episode]) -> list[Episode]:
     for e in found:
         if e.entity in silent and not e.absent and e.metric != LOGS:
             heard[e.entity].append(e.since)
+    for times in heard.values():
+        times.sort()
     made = []
     for e in found:
-        again = min((at for at in heard[e.entity] if at > e.since), default=None) if e.silent else None
+        times = heard[e.entity] if e.silent else []
+        place = bisect_right(times, e.since)
+        again = times[place] if place < len(times) else None
         earlier = again is not None and (e.resumed is None or again < e.resumed)
         made.append(replace(e, resumed=again, closed=again) if earlier else e)
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,3 +118,16 @@ def test_without_what_is_over_for_good_the_rest_is_grouped_as_before(
     kept = [g for g, end in zip(once, ends, strict=True) if end == latest or end + SOON >= 200 * STEP]
     rest = [e for g in kept for b in g for e in b.episodes]
     assert grouped(rest, parents, [], RULES, 10**9) == kept
+
+
+def test_the_work_grows_no_faster_than_the_number_of_silences_of_a_machine() -> None:
+    """Eight times as many take about eight times as long; 64 times if each were compared with each."""
+
+    def seconds(count: int) -> float:
+        names = ["_machine" if n % 3 == 0 else f"m{n % 7}" for n in range(count)]
+        some = [made("a", name, n * 1000, n * 1000 + MINUTE, absent=True) for n, name in enumerate(names)]
+        start = time.process_time()
+        grouped(some, {}, [], RULES, 10**9)
+        return time.process_time() - start
+
+    assert seconds(16_000) < 30 * max(seconds(2_000) for _ in range(2))

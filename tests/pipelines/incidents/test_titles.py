@@ -183,3 +183,23 @@ def test_a_host_that_began_clearly_before_its_only_novel_vm_is_the_cause() -> No
     later = [row | {"since": row["since"] + 4 * STEP} for row in worst("vm", "cpu", 4.0, 1.0)]
     feed.send([*worst("host", "disk", 2.0, 1.0), *later], AT + MINUTE)
     assert only(feed).candidates[0].entity == "host"
+
+
+def test_a_machine_that_is_silent_again_has_sent_nothing_since_the_second_time() -> None:
+    feed = Feed()
+    feed.send(silent("web-1", until=AT + MINUTE), AT + 2 * MINUTE)
+    feed.send(silent("web-1", AT + 4 * MINUTE), AT + 5 * MINUTE)
+    found = only(feed)
+    assert found.message == "web-1 has sent nothing since 00:14:00 UTC"
+    assert [(each.since, each.end) for each in found.series] == [(T0 + AT + 4 * MINUTE, None)]
+    assert found.open_series == 1
+
+
+def test_of_metrics_that_stopped_those_are_told_that_still_send_nothing() -> None:
+    feed = Feed()
+    gone = [row for name in ("cpu", "mem", "net") for row in episode("a", name, 0, 2 * MINUTE)]
+    rows = [row | {"kind": "absence"} if row["kind"] == "anomaly" else row for row in gone]
+    feed.send(rows[:-1], 3 * MINUTE)
+    assert only(feed).message == "a: net has sent nothing since 00:00:00 UTC"
+    feed.send(rows[-1:], 3 * MINUTE + STEP)
+    assert only(feed).message == "a: cpu, mem, net sent nothing for 1 min 50 s"
