@@ -111,7 +111,9 @@ def moved(moves: Iterable[Placement]) -> str:
     if not found:
         return ""
     more = f", and {len(found) - 1} more moved" if len(found) > 1 else ""
-    return f"{found[0].entity} moved from {found[0].moved_from} to {found[0].parent}{more}; "
+    first = found[0]
+    went = f"moved from {first.moved_from} to {first.parent}" if first.parent else f"left {first.moved_from}"
+    return f"{first.entity} {went}{more}; "
 
 
 def in_the_log(changes: Sequence[LogChange]) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pipelines.contracts import topics
-from pipelines.contracts.records import Incident
+from pipelines.contracts.records import Incident, Placement
+from pipelines.jobs.incidents.title import moved
 from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, episode, news
 
 AT = 10 * MINUTE
@@ -203,3 +204,8 @@ def test_of_metrics_that_stopped_those_are_told_that_still_send_nothing() -> Non
     assert only(feed).message == "a: net has sent nothing since 00:00:00 UTC"
     feed.send(rows[-1:], 3 * MINUTE + STEP)
     assert only(feed).message == "a: cpu, mem, net sent nothing for 1 min 50 s"
+
+
+def test_a_machine_that_left_its_host_and_has_no_place_since_did_not_move_to_none() -> None:
+    left = Placement(entity="vm-1", parent=None, moved_from="host-1", time=T0)
+    assert moved([left]) == "vm-1 left host-1; "
