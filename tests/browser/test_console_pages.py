@@ -116,7 +116,7 @@ def test_two_versions_are_compared_by_a_click_and_a_difference_shows_both_series
 
 
 def test_the_health_page_tells_what_is_wrong_and_how_each_job_does(page: Page) -> None:
-    page.get_by_role("link", name="Health").click()
+    page.locator("nav").get_by_role("link", name="Health").click()
     detail = page.locator("#detail")
     expect(detail.locator(".problems")).to_contain_text("Elasticsearch does not answer")
     expect(detail.locator("tbody tr", has_text="normalizer").locator(".bad").last).to_have_text("3")

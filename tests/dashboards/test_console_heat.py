@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Store, create_app
 from dashboards.console.heat_store import CELLS
+from dashboards.console.sparks import Sparks
 from deploy.embedded.endpoints import Endpoints
 from pipelines.contracts.records import Novelty
 from tests.dashboards.console_documents import END, HOSTILE, WINDOW, novelty, stored_site
@@ -76,8 +77,8 @@ def test_the_time_ends_with_what_the_pipeline_has_judged_and_never_in_the_future
 
 def test_the_small_plot_of_a_series_has_the_mean_of_each_span(store: Store) -> None:
     start = END - 24 * HOUR
-    listed, _ = store.one_series.of_machine("web-1", start, END)
-    step = 24 * HOUR // 48
+    listed, _ = store.one_series.of_machine("web-1", start, END, Sparks(start, END))
+    step = 24 * HOUR // 48 + 1  # the end belongs to the last of 48 spans
     of: list[Novelty] = [each for each in NOVELTIES if (each.entity, each.metric) == ("web-1", "cpu")]
     spans: dict[int, list[float]] = {}
     for each in of:
