@@ -213,6 +213,10 @@ def _band(constants: Record, series: Record, given: Record, step: Step, mixture:
     return Foreseen(surprise(mixture, step.value), lower, within(middle(mixture), lower, upper), upper)
 
 
+_EQUAL = 1e-7
+"""Values that differ by less than this share are the same: about the precision in which the last one is remembered."""
+
+
 class Run(NamedTuple):
     """Evidence of exact repeats, in nats, with this value and before it; and whether it says now that it is stuck."""
 
@@ -223,8 +227,11 @@ class Run(NamedTuple):
 
 @kernel
 def _run(constants: Record, series: Record, lived: Range, frozen: float) -> Run:
-    """The evidence of exact repeats; none where the series was never anything else, which is not stuck."""
-    varied = lived.low < lived.high
+    """The evidence of exact repeats; none where the series was never anything else, which is not stuck.
+
+    Means of equal samples may differ in their last bits, which is no variation.
+    """
+    varied = lived.high - lived.low > _EQUAL * max(abs(lived.low), abs(lived.high))
     nats, before = frozen if varied else 0.0, float(series.frozen.nats) if varied else 0.0
     return Run(nats, before, before < constants.bar and nats >= constants.bar)
 
