@@ -42,7 +42,7 @@ def test_two_namespaces_share_no_topic_and_no_folder(tmp_path: Path, one: str, o
         assert inner != outer
         assert inner not in outer.parents
         assert outer not in inner.parents
-    files = [{inputs.truth, inputs.mark} for inputs in (Inputs(first, NOW), Inputs(second, NOW))]
+    files = [{inputs.truth, inputs.runs.file} for inputs in (Inputs(first, NOW), Inputs(second, NOW))]
     assert files[0].isdisjoint(files[1])
 
 
