@@ -32,7 +32,7 @@ OTHER: dict[str, object] = {
     "gateway.max_decompressed": 1000, "gateway.max_in_flight": 10**9, "gateway.rate": 1, "gateway.timeout": "1s",
     "console.published": "127.0.0.1", "console.hosts": "a", "console.user_header": "X-User", "console.proxies": "::1",
     "console.token": "another-token-of-24-chars", "console.token_file": "elsewhere",
-    "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
+    "view.embedded": False, "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
     "view.published": "127.0.0.1", "view.token": "another-token-of-24-chars", "view.token_file": "elsewhere",
     "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",

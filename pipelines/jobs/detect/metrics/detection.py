@@ -167,7 +167,10 @@ class Detection:
         made, standing = self._judge(state, rows, ruled, about(frame, self.family))
         verdicts = RowVerdicts(made, standing.onset, ruled)
         verdicts.recover(came, heard.series)
-        joined = self._together(state, rows, step, made, ruled, back[1])
+        # of a machine that sends again, its joint model takes what was expected; of a metric that does, what came
+        expected = np.where(np.isfinite(made.typical), made.typical, sent.value)
+        whole = rows._replace(value=np.where(back[1] != NEVER, expected, sent.value))
+        joined = self._together(state, whole, step, made, ruled, back[1])
         if self.says:
             for part in steps(step):
                 believe_series(state, sent.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
