@@ -176,7 +176,12 @@ def test_tail_shows_only_what_is_asked_for(run: Run, site: Endpoints) -> None:
 @pytest.mark.timeout(300)
 def test_tail_says_that_it_waits_for_more_records_than_there_are(site: Endpoints) -> None:
     command = [sys.executable, "-m", "pipelines.cli.main", "tail", "groundtruth", "--limit", "100"]
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tail:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, shells have it ignored
+    try:
+        started = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as tail:
         assert tail.stderr is not None
         assert tail.stderr.readline() == "1 of 100 so far; waiting for more, Ctrl-C ends it\n"
         tail.send_signal(signal.SIGINT)
