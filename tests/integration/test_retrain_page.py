@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.test_replay_page import Shell, blocks
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
 MACHINE = "vm-00004"
 
