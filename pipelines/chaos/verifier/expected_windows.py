@@ -46,11 +46,8 @@ def metric_windows(samples: pl.DataFrame, size: int) -> pl.DataFrame:
     series = ("entity", "metric")
     before, gap = pl.col("value").shift().over(series), pl.col("time").diff().over(series)
     change = pl.col("value") - before
-    near = gap <= LOOKBACK_MS
-    counted = ordered.with_columns(
-        increase=pl.when(near).then(pl.when(change >= 0).then(change).otherwise(pl.col("value"))),
-        elapsed=pl.when(near).then(gap),
-    )
+    grew = (gap <= LOOKBACK_MS) & (change >= 0)
+    counted = ordered.with_columns(increase=pl.when(grew).then(change), elapsed=pl.when(grew).then(gap))
     value = pl.col("value")
     elapsed = pl.col("elapsed").sum()
     rate = pl.when((pl.col("kind").last() == "counter") & (elapsed > 0)).then(pl.col("increase").sum() * 1000 / elapsed)

@@ -35,6 +35,7 @@ RAW = pl.DataFrame(
         (0, 6, 12_000, "a", "cpu", 8.0, "gauge"),
         (0, 7, 3_000, "a", "cpu", 99.0, "gauge"),
         (0, 8, 31_000, "a", "cpu", 1.0, "gauge"),
+        (0, 9, 16_000, "a", "sent", 30.0, "counter"),
     ],
     SAMPLES,
     orient="row",
@@ -52,12 +53,15 @@ def _window(metric: str, start: int, kind: str = "gauge", rate: float | None = N
 FEATURES = [
     _window("cpu", 0, count=3, mean=3.0, std=7**0.5, min=1.0, max=6.0, last=6.0, p50=2.01, p95=6.0, p99=6.0),
     _window("cpu", 10_000, mean=8.0),
-    # 40 more in 4 s; then a restart from 0 to 10 within the 6 s since the last sample
+    # 40 more in 4 s; then a restart at an unknown instant before the value 10, and 20 more in 4 s
     _window(
         "sent", 0, "counter", 10.0, count=2, mean=120.0, std=800**0.5, min=100.0, max=140.0, last=140.0, p50=100.0,
         p95=140.0, p99=140.0,
     ),
-    _window("sent", 10_000, "counter", 10 / 6, mean=10.0),
+    _window(
+        "sent", 10_000, "counter", 5.0, count=2, mean=20.0, std=200**0.5, min=10.0, max=30.0, last=30.0, p50=10.0,
+        p95=30.0, p99=30.0,
+    ),
 ]  # fmt: skip
 
 
@@ -93,7 +97,8 @@ def test_a_window_that_was_revised_is_judged_by_its_highest_revision() -> None:
         (_changed(0, last=2.0), "different"),
         (_changed(0, p50=2.5), "different"),
         (_changed(2, rate=None), "different"),
-        (_changed(3, rate=-130 / 6), "different"),
+        (_changed(3, rate=30 / 10), "different"),  # as if the restart had been at the instant of the sample before
+        (_changed(3, rate=-110 / 10), "different"),
         (_changed(1, rate=0.0), "different"),
     ],
 )
