@@ -64,11 +64,11 @@ class ArchivedInput:
             (self._checkpoints / job / _FILE).unlink(missing_ok=True)
             return None
         archives = readers(self._settings, topics)
-        ends = _ends(archives, places, starts)
+        last = ends(archives, places, starts)
         self._keep(job, places)
         self._reading.add(job)
-        log.info("the job reads the archive before the log", job=job, messages=_count(places, ends))
-        return archive_rows(spark, archives, places, ends, self._settings.engine.max_records)
+        log.info("the job reads the archive before the log", job=job, messages=_count(places, last))
+        return archive_rows(spark, archives, places, last, self._settings.engine.max_records)
 
     def through(self, job: str, query: StreamingQuery) -> bool:
         """True if a query that read the archive has come to its end, so that the job goes on with the log."""
@@ -117,34 +117,54 @@ def reads_archive(checkpoint: Path) -> bool:
 
 
 def archive_begin(settings: Settings, topics: Sequence[str], arrived: int) -> Offsets:
-    """The offsets of the first messages in the archive that arrived at or after an instant (epoch milliseconds)."""
+    """Where the archive has to be read from to get all that arrived at or after an instant (epoch milliseconds)."""
     found = {topic: reader.since(arrived) for topic, reader in readers(settings, topics).items()}
     return {(topic, partition): offset for topic, places in found.items() for partition, offset in places.items()}
 
 
-def _ends(archives: Mapping[str, ArchiveReader], places: Places, starts: Offsets) -> Places:
-    """Where the archive ends for a job.
+def begin_before(log_has: Offsets, starts: Offsets, archive_has: Offsets) -> Offsets:
+    """Where to begin: by the log if it still has what came before, otherwise by the archive, if that begins earlier.
+
+    Args:
+        log_has: The first offset that is wanted of each partition, as far as Kafka can tell.
+        starts: The first offset that Kafka still has; what it deleted may have been wanted, too.
+        archive_has: The first offset that is wanted, as far as the archive can tell.
+
+    >>> begin_before({("t", 0): 70, ("t", 1): 60}, {("t", 0): 60, ("t", 1): 60}, {("t", 0): 50, ("t", 1): 50})
+    {('t', 0): 70, ('t', 1): 50}
+    """
+    deleted = {place for place, offset in log_has.items() if offset <= starts.get(place, 0)}
+    return {
+        place: min(offset, archive_has.get(place, offset)) if place in deleted else offset
+        for place, offset in log_has.items()
+    }
+
+
+def ends(archives: Mapping[str, ArchiveReader], places: Places, starts: Offsets) -> Places:
+    """Where the archive ends for a job: behind what follows its place without a gap.
+
+    Args:
+        archives: The archives of its topics.
+        places: Where it goes on.
+        starts: The first offsets that Kafka still has.
 
     Raises:
-        NewnormalError: ``ARCHIVE_GAP``.
+        NewnormalError: ``ARCHIVE_GAP`` if the archive does not reach from a place up to what Kafka has.
     """
-    ends: Places = {}
+    found: Places = {}
     missing: dict[str, int] = {}
     for (topic, partition), first in sorted(starts.items()):
         place, archive = places[topic][str(partition)], archives[topic]
-        end = max(place, archive.end.get(partition, 0))
-        lost = max(0, archive.start.get(partition, first) - place) if place < first else 0
-        lost += max(0, first - end)
-        if lost:
+        if lost := archive.missing(partition, place, first):
             missing[f"{topic}/{partition}"] = lost
-        ends.setdefault(topic, {})[str(partition)] = end
+        found.setdefault(topic, {})[str(partition)] = archive.reach(partition, place)
     if missing:
         told = ", ".join(f"{place}: {lost}" for place, lost in missing.items())
         what = f"messages that are neither in the archive nor in Kafka, by topic and partition, at most: {told}"
         accepted = "a later begin; or the archive's missing files, from a backup"
         root = str(next(iter(archives.values())).folder.root)
         raise NewnormalError("ARCHIVE_GAP", what, root, accepted, "nothing was started")
-    return ends
+    return found
 
 
 def _count(places: Places, ends: Places) -> int:

@@ -16,7 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.jobs import LINKS
-from pipelines.runtime.archived_input import archive_begin
+from pipelines.runtime.archived_input import archive_begin, begin_before
 from pipelines.runtime.bounded import BoundedRun
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.watch import watching
@@ -127,13 +127,10 @@ def _begin(name: str, settings: Settings, start: int) -> Offsets:
     topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in FROM_OPERATORS]
     offsets, arrived = (
         KafkaOffsets(settings.kafka.bootstrap or "", topics),
-        start - duration_ms(settings.watermark.max_ahead),
+        max(0, start - duration_ms(settings.watermark.max_ahead)),
     )
-    found = {**offsets.ends(), **offsets.since(max(0, arrived))}
-    return found | {
-        place: min(offset, found.get(place, offset))
-        for place, offset in archive_begin(settings, topics, arrived).items()
-    }
+    places = {**offsets.ends(), **offsets.since(arrived)}
+    return begin_before(places, offsets.starts(), archive_begin(settings, topics, arrived))
 
 
 def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offsets]) -> int | None:

@@ -67,7 +67,8 @@ class Write:
     Attributes:
         name: Its name; see `write_name`.
         start: Where each partition began.
-        end: The next offset of each partition, behind markers of transactions that follow the last message.
+        end: The next offset of each partition, behind markers of transactions that follow the last message; never less
+            than its start, with which it is equal where the archive had all that the micro-batch had of a partition.
         count: Number of messages.
         days: Days of which it has records, e.g. ``2026-11-22``.
     """
@@ -207,6 +208,7 @@ def _read(file: Path) -> Write:
     try:
         told = json.loads((pq.read_schema(file).metadata or {})[_META])
         start, end = ({int(p): int(offset) for p, offset in told[name].items()} for name in ("start", "end"))
+        end = {p: max(offset, start.get(p, 0)) for p, offset in end.items()}  # 0.1 wrote less, where it had no news
         return Write(file.stem, start, end, int(told["count"]), tuple(told["days"]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         accepted = "the file as the archive job wrote it, e.g. from a backup"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -35,32 +36,45 @@ class ArchiveReader:
 
     def __init__(self, folder: TopicFolder, record: type[Record]) -> None:
         self.folder, self.record, self._record = folder, record, record.arrow_schema()
-        self.writes = _unbroken(folder.writes())
+        self.writes = folder.writes()
+        self._spans = _spans(self.writes)
 
     @property
     def start(self) -> Places:
         """The first offset of each partition from which on nothing is missing; empty if the archive has nothing."""
-        return dict(self.writes[0].start) if self.writes else {}
+        return {p: spans[-1][0] for p, spans in self._spans.items()}
 
     @property
     def end(self) -> Places:
         """The next offset of each partition; empty if the archive has nothing."""
-        return dict(self.writes[-1].end) if self.writes else {}
+        return {p: spans[-1][1] for p, spans in self._spans.items()}
+
+    def reach(self, partition: int, start: int) -> int:
+        """The next offset behind what follows an offset without a gap; the offset itself if the archive has not got it."""
+        return next((end for begin, end in self._spans.get(partition, ()) if begin <= start < end), start)
+
+    def missing(self, partition: int, start: int, end: int) -> int:
+        """How many offsets of a partition between two the archive has not got."""
+        spans = self._spans.get(partition, ())
+        return max(0, end - start) - sum(max(0, min(end, last) - max(start, first)) for first, last in spans)
 
     def since(self, arrived: int) -> Places:
-        """The offset of the first message of each partition that arrived at or after an instant (epoch milliseconds).
+        """Where each partition has to be read from to get all that arrived at or after an instant (epoch milliseconds).
 
-        A partition that got none since then is left out.
+        That is the offset of the first such message. If messages before it are missing, which may have arrived after
+        the instant too, it is the first of these; and the archive's end, if nothing in it arrived so late.
         """
+        before: dict[int, int] = {}
         found: dict[int, int] = {}
         for write in self.writes:
-            if len(found) == len(self.end):
+            if len(found) == len(self._spans):
                 break
             listed = self._listed(write, ["partition", "offset", "arrived"])
-            later = listed.filter(pc.greater_equal(listed["arrived"], arrived))
-            first = later.group_by("partition").aggregate([("offset", "min")]).to_pydict()
-            found = dict(zip(first["partition"], first["offset_min"], strict=True)) | found
-        return found
+            earlier = pc.less(listed["arrived"], arrived)
+            before |= _of_each(listed.filter(earlier), "max")
+            found = _of_each(listed.filter(pc.invert(earlier)), "min") | found
+        places = self.end | found
+        return places | {p: min(places[p], self.reach(p, last + 1)) for p, last in before.items()}
 
     def ahead(self, start: Places, most: int) -> Places:
         """How far a micro-batch reads.
@@ -159,13 +173,23 @@ class ArchiveReader:
         return pq.read_table(self.folder.listed(write.name), columns=columns, partitioning=None)
 
 
-def _unbroken(writes: list[Write]) -> list[Write]:
-    """The last writes between which no message is missing."""
-    for n in range(len(writes) - 1, 0, -1):
-        before, after = writes[n - 1], writes[n]
-        if any(offset > before.end.get(p, 0) for p, offset in after.start.items()):
-            return writes[n:]
-    return writes
+def _spans(writes: list[Write]) -> dict[int, list[tuple[int, int]]]:
+    """The spans of offsets of each partition that writes have without a gap: the first and the next one, in order."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for write in writes:
+        for partition, end in write.end.items():
+            spans, start = found.setdefault(partition, []), write.start.get(partition, 0)
+            if spans and start <= spans[-1][1]:
+                spans[-1] = spans[-1][0], max(spans[-1][1], end)
+            elif end > start or not spans:
+                spans.append((start, end))
+    return found
+
+
+def _of_each(listed: pa.Table, choice: Literal["min", "max"]) -> dict[int, int]:
+    """The least or greatest offset of each partition among some messages."""
+    found = listed.group_by("partition").aggregate([("offset", choice)]).to_pydict()
+    return dict(zip(found["partition"], found[f"offset_{choice}"], strict=True))
 
 
 def _pieces(listed: pa.Table) -> Iterator[pa.Table]:

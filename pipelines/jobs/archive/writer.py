@@ -86,7 +86,8 @@ class ArchiveWriter:
         for day, (made, _) in days.items():
             place(made, self._folder.part(day, name))
         begun = {p: max(offset, self._ends.get(p, offset)) for p, offset in start.items()}
-        write = Write(name, begun, dict(end), rows.num_rows, tuple(sorted(days)))
+        ended = {p: max(offset, begun.get(p, 0)) for p, offset in end.items()}
+        write = Write(name, begun, ended, rows.num_rows, tuple(sorted(days)))
         made = self._made(name)
         table = pa.concat_tables([MESSAGES.empty_table(), *listed]).replace_schema_metadata(write.metadata())
         pq.write_table(table, made, compression="zstd")
