@@ -21,6 +21,7 @@ from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
 from pipelines.contracts.settings import Settings, load
+from pipelines.jobs.detect.rules_in_force import begins, standing
 from pipelines.query import control_topics as operators
 from pipelines.query.recent_windows import recent_windows
 from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
@@ -55,7 +56,7 @@ def add(
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Add a rule; a rule of the same name is replaced from the start of the new one on.
+    """Add a rule; one of the same name is replaced from the start of the new one on, or at once if it has not begun.
 
     Maintenance:  [bold]newnormal rule add upgrade --entity 'db-*' --until +2h --skip-result --skip-learning[/bold]
 
@@ -79,8 +80,12 @@ def add(
     windows = recent_windows(settings, rule.entity, rule.metric)
     for option in given.percentages:
         refuse_percentage_of_no_ratio(option, windows)
+    known = [old for old in operators.rules(settings) if old.id == rule.id]
     operators.write(settings, rule)
     confirm(rule)
+    for each in standing((begins(one), one) for one in (rule, *known)):
+        if each.rule != rule and each.end > now:
+            typer.echo(visible(f"until then, or until it is removed, this stays in force: {in_words(each.rule)}"))
     _foresee(rule, windows, settings)
 
 
@@ -88,8 +93,12 @@ def add(
 def list_(
     as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
 ) -> None:
-    """List the rules that are not removed: what they apply to, when, and what they do."""
-    found = operators.rules(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
+    """List the rules that are not removed: what they apply to, when, and what they do.
+
+    A rule that is replaced later is listed too while it is in force, with the instant at which the new one begins.
+    """
+    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    found = operators.rules_in_force(settings, _now())
     if as_json:
         for rule in found:
             typer.echo(rows.of_record(rule))
@@ -140,9 +149,14 @@ def _foresee(rule: Rule, windows: pl.DataFrame, settings: Settings) -> None:
 
 def confirm(rule: Rule) -> None:
     """Prints a rule that was just written."""
+    typer.echo(visible(f"rule {rule.id}: {in_words(rule)}"))
+
+
+def in_words(rule: Rule) -> str:
+    """What a rule does, for what and when."""
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
-    typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {_scope(rule)}, from {begin} until {until}"))
+    return f"{_effect(rule)} for {_scope(rule)}, from {begin} until {until}"
 
 
 def _scope(rule: Rule) -> str:

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.severity import SEVERITIES, Severity
 from pipelines.notify.news import Said, silent
 from pipelines.query.view.database import Database
 
 _INCIDENT, _OFFSET, _SAID, _TRIED = b"i\0", b"o\0", b"s\0", b"a\0"
-_BEGAN, _SENT, _READ = b"b\0", b"t\0", b"r\0"
+_BEGAN, _SENT, _READ, _TOPIC = b"b\0", b"t\0", b"r\0", b"d\0"
+_FORMER = " (a former topic of this name)"
+"""Follows the name of a topic that was made anew where its incidents are kept, until those who know them were told."""
+_ALL = len(SEVERITIES)
 _KEPT_MS = 30 * 86_400_000
 """An incident that is over is forgotten so long after its last message was read, milliseconds."""
 
@@ -53,13 +57,14 @@ class Memory:
 
     Args:
         folder: The folder.
-        channels: Names of the channels.
+        channels: Names of the channels. One that is left out begins anew when it is given again.
+        least: The severity from which on a channel is told of incidents, by name; `warning`, where none is given.
 
     Raises:
         NewnormalError: ``NOTIFY_UNUSABLE`` if another process has the folder open.
     """
 
-    def __init__(self, folder: Path, channels: Iterable[str]) -> None:
+    def __init__(self, folder: Path, channels: Iterable[str], least: Mapping[str, Severity] | None = None) -> None:
         try:
             self._database = Database(folder)
         except NewnormalError as error:
@@ -73,6 +78,9 @@ class Memory:
         self._tried = {name: self._stored(_tried(name)) for name in names}
         sent = {name: self._database.get(_SENT + name.encode()) for name in self._said}
         self._sent: dict[str, list[int]] = {name: orjson.loads(value) if value else [] for name, value in sent.items()}
+        self._least: dict[str, Severity] = {name: (least or {}).get(name, SEVERITIES[0]) for name in names}
+        began = [key for key, _ in self._database.scan(_BEGAN)]
+        self._database.write([], [key for key in began if key[len(_BEGAN) :].decode() not in self._said])
 
     def _stored(self, prefix: bytes) -> dict[str, Said]:
         """What is stored of each incident below a prefix."""
@@ -97,32 +105,52 @@ class Memory:
             self._database.write(puts)
             self._incidents.update(new)
 
-    def restart(self, topic: str) -> None:
-        """Forgets a topic that was made anew: its incidents, and how far it was read."""
+    def identity(self, topic: str) -> str | None:
+        """The identity that a topic had when it was read; ``None``: it is not known."""
+        found = self._database.get(_TOPIC + topic.encode())
+        return found.decode() if found else None
+
+    def identify(self, topic: str, identity: str) -> None:
+        """Stores the identity of a topic that is read."""
         with self._lock:
-            prefix = _OFFSET + topic.encode() + b"\0"
+            self._database.write([(_TOPIC + topic.encode(), identity.encode())])
+
+    def restart(self, topic: str, identity: str) -> None:
+        """Forgets how far a topic was read that was made anew.
+
+        Its incidents become those of another topic: a channel that knows one of them hears its end, unless the new
+        topic has it, too.
+        """
+        with self._lock:
+            prefix, former = _OFFSET + topic.encode() + b"\0", topic + _FORMER
             rows = [key for key in self._incidents if key[0] == topic]
+            moved = {(former, name): replace(self._incidents[topic, name], topic=former) for _, name in rows}
             keys = [*(key for key, _ in self._database.scan(prefix)), *(_row(*key) for key in rows)]
-            self._database.write([], [*keys, _READ + topic.encode()])
+            puts = [(_row(*key), each.stored()) for key, each in moved.items()]
+            puts.append((_TOPIC + topic.encode(), identity.encode()))
+            self._database.write(puts, [*keys, _READ + topic.encode()])
             for key in rows:
                 del self._incidents[key]
+            self._incidents.update(moved)
 
     def begin(self, topic: str) -> None:
         """Is called when a topic was read to its end: a channel is not told of what was over before it began.
 
-        That is so for a new channel, and for all channels if the topic was never read to its end before.
+        That is so for a new channel, and for all channels if the topic was never read to its end before. A channel that
+        is told of less severe incidents than before begins with those.
         """
         with self._lock:
             first = self._database.get(_READ + topic.encode()) is None
             puts = [(_READ + topic.encode(), b"1")]
             for name, said in self._said.items():
-                if first or self._database.get(_BEGAN + name.encode()) is None:
-                    mine = [i for (of, i) in self._incidents if of == topic and i not in said]
-                    past = {i: silent(self._incidents[topic, i].incident) for i in mine}
-                    over = {i: each for i, each in past.items() if each}
-                    puts += [(_said(name) + i.encode(), each.stored()) for i, each in over.items()]
-                    puts.append((_BEGAN + name.encode(), b"1"))
-                    said.update(over)
+                least, began = self._least[name], self._database.get(_BEGAN + name.encode())
+                until = _ALL if first or began is None else _rank_of(began.decode())
+                mine = [i for (of, i) in self._incidents if of == topic and i not in said]
+                past = {i: silent(self._incidents[topic, i].incident) for i in mine}
+                over = {i: each for i, each in past.items() if each and SEVERITIES.index(each.severity) < until}
+                puts += [(_said(name) + i.encode(), each.stored()) for i, each in over.items()]
+                puts.append((_BEGAN + name.encode(), least.encode()))
+                said.update(over)
             self._database.write(puts)
 
     def incidents(self, topic: str) -> tuple[list[Incident], list[Incident]]:
@@ -185,7 +213,8 @@ class Memory:
         """Forgets incidents that were over long ago."""
         with self._lock:
             over = {
-                key: each.incident.status in ("resolved", "merged") and each.read < now - _KEPT_MS
+                key: (each.incident.status in ("resolved", "merged") or each.topic.endswith(_FORMER))
+                and each.read < now - _KEPT_MS
                 for key, each in self._incidents.items()
             }
             names = {name for _, name in over} - {name for (_, name), old in over.items() if not old}
@@ -202,6 +231,11 @@ class Memory:
         """Closes the folder."""
         with self._lock:
             self._database.close()
+
+
+def _rank_of(began: str) -> int:
+    """The rank of the severity with which a channel began; the lowest if an earlier release has not stored it."""
+    return SEVERITIES.index(began) if began in SEVERITIES else 0
 
 
 def _row(topic: str, incident: str) -> bytes:

@@ -48,11 +48,13 @@ class News:
         incident: The incident as it is now.
         state: What is new about it.
         before: What the channel was told last; ``None``: nothing.
+        tried: What it may have been told since by a message of which it is not known whether it arrived.
     """
 
     incident: Incident
     state: NewsState
     before: Said | None = None
+    tried: Said | None = None
 
     @property
     def id(self) -> str:
@@ -61,8 +63,14 @@ class News:
 
     @property
     def number(self) -> int:
-        """The number of the message on this incident, from 1."""
-        return (self.before.number if self.before else 0) + 1
+        """The number of the message on this incident, from 1.
+
+        News that were tried keep their number; others get the next one, as what was tried may have arrived.
+        """
+        following = (self.before.number if self.before else 0) + 1
+        if self.tried is None or self.tried.number < following:
+            return following
+        return self.tried.number + (self._told() != (self.tried.state, self.tried.severity, self.tried.reopenings))
 
     @property
     def rank(self) -> int:
@@ -71,8 +79,11 @@ class News:
 
     def said(self) -> Said:
         """What the channel was told last when it has been told this."""
+        return Said(*self._told(), self.number)
+
+    def _told(self) -> tuple[NewsState, Severity, int]:
         severity = SEVERITIES[self.rank] if self.state == "updated" else self.incident.severity
-        return Said(self.state, severity, self.incident.reopenings, self.number)
+        return self.state, severity, self.incident.reopenings
 
 
 def news(incident: Incident, said: Said | None, least: Severity, tried: Said | None = None) -> News | None:
@@ -88,16 +99,16 @@ def news(incident: Incident, said: Said | None, least: Severity, tried: Said | N
     over, known = incident.status in _OVER, said is not None and said.state not in ("resolved", "silent")
     if over:
         if not known and tried is not None and tried.state != "resolved":
-            return News(incident, "resolved", tried)
+            return News(incident, "resolved", tried, tried)
         missed = said is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
-        return News(incident, "resolved", said) if known or missed else None
+        return News(incident, "resolved", said, tried) if known or missed else None
     if not known or said is None:
         if _rank(incident.severity) < _rank(least):
             return None
-        return News(incident, "opened" if said is None else "reopened", said)
+        return News(incident, "opened" if said is None else "reopened", said, tried)
     if incident.reopenings > said.reopenings:
-        return News(incident, "reopened", said)
-    return News(incident, "updated", said) if _rank(incident.severity) > _rank(said.severity) else None
+        return News(incident, "reopened", said, tried)
+    return News(incident, "updated", said, tried) if _rank(incident.severity) > _rank(said.severity) else None
 
 
 def silent(incident: Incident) -> Said | None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka import content
+from engine.kafka.admin import topic_ids
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Incident
@@ -40,9 +41,11 @@ class Reader:
 
     def __init__(self, settings: Settings, memory: Memory) -> None:
         self.version, self.topic, self._memory = settings.version, settings.reads(topics.INCIDENTS), memory
+        self._bootstrap = settings.kafka.bootstrap or ""
+        self._identity = self._present_identity()
         options: dict[str, str | bool] = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
         options["group.id"] = "newnormal.notify"
-        self._consumer = tables.consumer(settings.kafka.bootstrap or "", options)
+        self._consumer = tables.consumer(self._bootstrap, options)
         try:
             places = [TopicPartition(self.topic, at) for at in tables.partitions(self._consumer, self.topic)]
             bounds = {place.partition: content.bounds(self._consumer, place) for place in places}
@@ -50,10 +53,12 @@ class Reader:
             self._consumer.close()
             raise
         known = memory.offsets(self.topic)
-        if any(offset > bounds[at][1] for at, offset in known.items() if at in bounds):
+        other = memory.identity(self.topic) not in (None, self._identity)
+        if other or any(offset > bounds[at][1] for at, offset in known.items() if at in bounds):
             log.warning("the topic of incidents was made anew; it is read from its beginning", topic=self.topic)
-            memory.restart(self.topic)
+            memory.restart(self.topic, self._identity)
             known = {}
+        memory.identify(self.topic, self._identity)
         self._next = {at: max(low, known.get(at, low)) for at, (low, _) in bounds.items()}
         self._behind = {at for at, (_, high) in bounds.items() if self._next[at] < high}
         self.current = False
@@ -77,9 +82,20 @@ class Reader:
             raise
         return any(not message.error() for message in got)
 
+    def replaced(self) -> bool:
+        """Whether the topic was deleted and made anew since, as by `newnormal retire` and a replay of the same name.
+
+        Raises:
+            NewnormalError: ``KAFKA_UNREACHABLE``.
+        """
+        return self._present_identity() not in ("", self._identity)
+
     def close(self) -> None:
         """Ends reading."""
         self._consumer.close()
+
+    def _present_identity(self) -> str:
+        return topic_ids(self._bootstrap, [self.topic]).get(self.topic, "")
 
     def _store(self, got: list[Any]) -> None:
         found, offsets, ended = [], dict[int, int](), set[int]()

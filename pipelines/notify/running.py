@@ -55,7 +55,8 @@ class Notifier:
         if version:
             Registry(settings).get(version)
         self._settings, self._fixed = settings, version
-        self._memory = Memory(settings.common_folder("notify"), names)
+        least = {name: channel.severity for name, channel in settings.notify.channels.items()}
+        self._memory = Memory(settings.common_folder("notify"), names, least)
         self._reader: Reader | None = None
         self._looked = self._forgot = float("-inf")
         self._tellers = [Teller(name, settings, self._memory, self._shown) for name in names]
@@ -128,12 +129,13 @@ class Notifier:
                 raise
             log.warning("the promoted version is not known", reason=error.what)
             return
-        if self._reader is not None and self._reader.version == name:
+        if self._reader is not None and self._reader.version == name and not self._reader.replaced():
             return
         fresh = reader_or_none(self._settings.of(Registry(self._settings).get(name).names), self._memory)
         if fresh is None:
             return
         if self._reader is not None:
-            log.info("another version is shown now", version=name)
+            if self._reader.version != name:
+                log.info("another version is shown now", version=name)
             self._reader.close()
         self._reader = fresh

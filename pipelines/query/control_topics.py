@@ -23,6 +23,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.detect.rules_in_force import begins, standing
 from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
 from pipelines.jobs.sources import bounds
 
@@ -127,6 +128,22 @@ def rules(settings: Settings) -> list[Rule]:
     for rule in sorted(_written(settings, Rule), key=lambda rule: (rule.time, rule.to_json())):
         newest[rule.id] = rule
     return [newest[name] for name in sorted(newest) if newest[name].active]
+
+
+def rules_in_force(settings: Settings, now: int) -> list[Rule]:
+    """The rules of `rules`, and the older versions that are in force, each with its end; sorted by id and time.
+
+    Args:
+        settings: The settings, with the address of Kafka filled in.
+        now: The present, epoch milliseconds.
+    """
+    written, newest = _written(settings, Rule), rules(settings)
+    older = [
+        each.rule.model_copy(update={"end": each.end})
+        for each in standing((begins(rule), rule) for rule in written)
+        if each.rule.active and each.start <= now < each.end and each.rule not in newest
+    ]
+    return sorted([*newest, *older], key=lambda rule: (rule.id, rule.time))
 
 
 def labels(settings: Settings) -> list[Label]:

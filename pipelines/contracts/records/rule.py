@@ -26,7 +26,7 @@ class Rule(Record):
 
     A rule applies to windows that overlap the time in which it is in force and match its globs (`*` and `?`), dates and
     values. The other fields say what the detector then does. A newer version of a rule (a record with the same id)
-    replaces the older one from the start of the newer one on.
+    replaces the older one from the start of the newer one on; and at once, if the older one has not begun by then.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id", "time")

@@ -50,7 +50,7 @@ class ArchiveReader:
         return {p: spans[-1][1] for p, spans in self._spans.items()}
 
     def reach(self, partition: int, start: int) -> int:
-        """The next offset behind what follows an offset without a gap; the offset itself if the archive has not got it."""
+        """The next offset behind what follows an offset without a gap; the offset itself if it is not there."""
         return next((end for begin, end in self._spans.get(partition, ()) if begin <= start < end), start)
 
     def missing(self, partition: int, start: int, end: int) -> int:
@@ -73,7 +73,7 @@ class ArchiveReader:
             earlier = pc.less(listed["arrived"], arrived)
             before |= _of_each(listed.filter(earlier), "max")
             found = _of_each(listed.filter(pc.invert(earlier)), "min") | found
-        places = self.end | found
+        places = {**self.end, **found}
         return places | {p: min(places[p], self.reach(p, last + 1)) for p, last in before.items()}
 
     def ahead(self, start: Places, most: int) -> Places:

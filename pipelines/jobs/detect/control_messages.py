@@ -6,18 +6,19 @@ may still affect a window.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 import structlog
 
-from engine.spec.duration import END_OF_TIME
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Instant, Record
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
+from pipelines.jobs.detect.rules_in_force import RuleInForce, begins, standing
 from pipelines.jobs.operator_messages import accepted
 
 _NOTE = "notices"
@@ -37,15 +38,6 @@ class ControlMessage(Record):
 
 
 @dataclass(frozen=True)
-class RuleInForce:
-    """A version of a rule, which is in force from ``start`` until before ``end``, epoch milliseconds."""
-
-    rule: Rule
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
 class LabelDue:
     """A label, and the event time (epoch milliseconds) of its effect: after the windows that end up to then."""
 
@@ -62,16 +54,20 @@ class ControlMessages:
 
     Attributes:
         versions: Each version of a rule with the event time from which on it is in force, epoch milliseconds.
+        late: When versions of rules arrived that came too late, by their JSON, epoch milliseconds: they count as given
+            then.
         labels: The labels, with the event time of their effect.
     """
 
     state: ShardState
     versions: list[tuple[int, Rule]] = field(init=False)
+    late: dict[str, int] = field(init=False)
     labels: list[LabelDue] = field(init=False)
 
     def __post_init__(self) -> None:
         kept = self.state.notes.get(_NOTE, {})
         self.versions = [(start, rule) for start, text in kept.get("rules", []) for rule in _kept(Rule, text)]
+        self.late = {text: at for at, text in kept.get("late", [])}
         self.labels = [LabelDue(label, at) for at, text in kept.get("labels", []) for label in _kept(Label, text)]
 
     def take(self, news: pl.DataFrame, base: int, before: int) -> tuple[list[tuple[int, Rule]], list[LabelDue]]:
@@ -86,34 +82,37 @@ class ControlMessages:
             before: The watermark before this micro-batch, epoch milliseconds.
 
         Returns:
-            The new rules, each with the instant from which on it is in force, and the new labels.
+            The new rules, each with the instant from which on it may change verdicts: it is in force, or replaces an
+            older version; and the new labels.
         """
         if not news.height:
             return [], []
         known = {rule.to_json() for _, rule in self.versions} | {due.label.to_json() for due in self.labels}
         texts = [sorted(set(news[name].drop_nulls().to_list())) for name in ("rule", "label")]
         rules = [Rule.from_json(text) for text in texts[0] if text.encode() not in known]
-        begins = [max(rule.time, rule.time if rule.start is None else rule.start) for rule in rules]
-        versions = [(start if start >= base else before, rule) for start, rule in zip(begins, rules, strict=True)]
+        versions = [(start if (start := begins(rule)) >= base else before, rule) for rule in rules]
+        self.late |= {rule.to_json().decode(): before for rule in rules if rule.time < base}
         labels = [Label.from_json(text) for text in texts[1] if text.encode() not in known]
         dues = [LabelDue(label, label.effective_from if label.effective_from > base else before) for label in labels]
         self.versions += versions
         self.labels += dues
-        return versions, dues
+        replaced = Counter(rule.id for _, rule in self.versions)
+        changed = [
+            (min(start, self._given(rule)) if replaced[rule.id] > 1 else start, rule) for start, rule in versions
+        ]
+        return changed, dues
 
     def globs(self, name: str) -> set[str]:
         """The globs of machines of all versions of the rule with an id."""
         return {rule.entity for _, rule in self.versions if rule.id == name}
 
     def in_force(self) -> list[RuleInForce]:
-        """All versions of rules with the time in which they are in force; a newer version ends the older ones."""
-        result, until = [], dict[str, int]()
-        for start, rule in sorted(self.versions, key=lambda v: (v[1].time, v[1].to_json()), reverse=True):
-            end = min(END_OF_TIME if rule.end is None else rule.end, until.get(rule.id, END_OF_TIME))
-            until[rule.id] = min(start, until.get(rule.id, END_OF_TIME))
-            if rule.active and start < end:
-                result.append(RuleInForce(rule, start, end))
-        return sorted(result, key=lambda r: (r.rule.id, r.rule.time, r.rule.to_json()))
+        """All versions of rules with the time in which they are in force; see `rules_in_force`."""
+        found = [each for each in standing(self.versions, self._given) if each.rule.active and each.start < each.end]
+        return sorted(found, key=lambda r: (r.rule.id, r.rule.time, r.rule.to_json()))
+
+    def _given(self, rule: Rule) -> int:
+        return self.late.get(rule.to_json().decode(), rule.time)
 
     def due(self, after: int, until: int) -> list[LabelDue]:
         """The labels that take effect in (after, until], epoch milliseconds, in the order of their effect."""
@@ -128,23 +127,22 @@ class ControlMessages:
 
         def merged(known: list[dict[str, list[list[Any]]]]) -> dict[str, list[list[Any]]]:
             return {
-                name: [list(row) for row in dict.fromkeys(tuple(row) for each in known for row in each[name])]
-                for name in ("rules", "labels")
+                name: [list(row) for row in dict.fromkeys(tuple(row) for each in known for row in each.get(name, []))]
+                for name in ("rules", "labels", "late")
             }
 
         states.note(_NOTE, merged)
 
     def save(self, base: int) -> None:
         """Keeps in the state only the rules and labels that may still affect windows that end after ``base``."""
-        in_force = {(r.rule.id, r.rule.time) for r in self.in_force() if r.end > base}
-        self.versions = [
-            (start, rule) for start, rule in self.versions if start > base or (rule.id, rule.time) in in_force
-        ]
+        found = reversed(standing(self.versions, self._given))
+        self.versions = [(r.start, r.rule) for r in found if r.start > base or (r.rule.active and r.end > base)]
         self.labels = [due for due in self.labels if due.takes_effect > base]
         rules = [[start, rule.to_json().decode()] for start, rule in self.versions]
         labels = [[due.takes_effect, due.label.to_json().decode()] for due in self.labels]
         if rules or labels:
-            self.state.notes[_NOTE] = {"rules": rules, "labels": labels}
+            late = [[self.late[text], text] for _, text in rules if text in self.late]
+            self.state.notes[_NOTE] = {"rules": rules, "labels": labels, "late": late}
         else:
             self.state.notes.pop(_NOTE, None)
 

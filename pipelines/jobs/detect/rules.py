@@ -12,7 +12,7 @@ from models.arrays import Array, Flags, Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import QUIET_KINDS
-from pipelines.jobs.detect.control_messages import RuleInForce
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 
 _NO_ALARM = (*QUIET_KINDS, "recovered")
 _OF_NEWS = ("experts", "expected", "context", "actuals", "typicals", "suggested")

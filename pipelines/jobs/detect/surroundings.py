@@ -25,11 +25,11 @@ from engine.vectorized.two_sided import stacked
 from models.arrays import Flags
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.correction_journal import IDENTITY
 from pipelines.jobs.detect.intervals import NO_INTERVALS, SERIES, inside, union
 from pipelines.jobs.detect.kept_verdicts import KeptVerdicts
 from pipelines.jobs.detect.rules import stored
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 from pipelines.jobs.detect.worst import reported
 
 _BEGUN = "ordinary.begun"

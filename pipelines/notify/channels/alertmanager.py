@@ -43,8 +43,9 @@ class AlertmanagerSender:
         alerts = []
         for each in message.news:
             ended = each.state == "resolved"
-            if each.before and each.before.severity != each.incident.severity and each.before.state != "silent":
-                alerts.append(self._alert(each, message, each.before.severity, ended=True))
+            earlier = [told for told in (each.before, each.tried) if told and told.state != "silent"]
+            for severity in dict.fromkeys(told.severity for told in earlier if told.severity != each.incident.severity):
+                alerts.append(self._alert(each, message, severity, ended=True))
             alerts.append(self._alert(each, message, each.incident.severity, ended))
         return self._post(alerts)
 

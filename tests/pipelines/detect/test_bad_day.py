@@ -15,8 +15,8 @@ from datagen.simulator import demo, frames
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 
 NOW, WINDOW, HALF_AN_HOUR = 1_800_000_000_000, 10_000, 1_800_000
 MACHINE = "vm-00004"

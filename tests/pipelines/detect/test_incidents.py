@@ -12,10 +12,10 @@ from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 
 STEP, QUIET = 10_000, 400
 IDENTITY = ("entity", "metric", "window_start", "window_end")

@@ -13,10 +13,10 @@ from pipelines.contracts.records import Novelty, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.vus import auc_pr
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 
 MINUTE = 60_000
 DAY = 288

@@ -13,9 +13,11 @@ import pytest
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify import teller
 from pipelines.notify.memory import Memory
+from pipelines.notify.news import Said, news
 from pipelines.notify.teller import Teller
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
 
@@ -233,4 +235,70 @@ def test_what_was_over_a_month_ago_is_forgotten_and_what_lasts_is_not(tmp_path: 
     memory = Memory(tmp_path, ["hook"])
     assert sorted(each.id for each in memory.incidents("incidents")[0]) == ["fresh", "lasts"]
     assert set(memory.said("hook")) == {"fresh"}
+    memory.close()
+
+
+def past(memory: Memory, least: Severity) -> list[str]:
+    """Incidents that the channel would be told of now, if it is told of those of a severity or a higher one."""
+    said = memory.said("hook")
+    return sorted(each.id for each in memory.incidents("incidents")[0] if news(each, said.get(each.id), least))
+
+
+def test_a_lower_severity_of_a_channel_does_not_tell_of_what_was_over_before(tmp_path: Path) -> None:
+    memory = Memory(tmp_path, ["hook"], {"hook": "critical"})
+    memory.begin("incidents")
+    minor, severe = incident("minor", "resolved", "minor"), incident("severe", "resolved")
+    memory.take("incidents", [minor, severe, incident("open", severity="minor")], {0: 3}, 0)
+    assert past(memory, "critical") == ["severe"]
+    memory.close()
+    memory = Memory(tmp_path, ["hook"], {"hook": "warning"})
+    memory.take("incidents", [incident("meanwhile", "resolved", "minor")], {0: 4}, 0)
+    memory.begin("incidents")
+    assert past(memory, "warning") == ["open", "severe"]
+    memory.take("incidents", [incident("later", "resolved", "minor")], {0: 5}, 0)
+    memory.close()
+    memory = Memory(tmp_path, ["hook"], {"hook": "warning"})
+    memory.begin("incidents")
+    assert past(memory, "warning") == ["later", "open", "severe"], "with the same severity, a start forgets nothing"
+    memory.close()
+
+
+def test_a_channel_that_is_put_back_is_told_of_what_is_not_over_and_of_the_end_of_what_it_knows(tmp_path: Path) -> None:
+    memory = Memory(tmp_path, ["hook", "other"])
+    memory.begin("incidents")
+    memory.take("incidents", [incident("known")], {0: 1}, 0)
+    memory.say("hook", {"known": Said("opened", "critical", 0, 1)}, 0, 9)
+    memory.close()
+    memory = Memory(tmp_path, ["other"])
+    memory.begin("incidents")
+    meanwhile = [incident("known", "resolved", revision=1), incident("brief", "resolved"), incident("lasts")]
+    memory.take("incidents", meanwhile, {0: 4}, 0)
+    memory.close()
+    memory = Memory(tmp_path, ["hook", "other"])
+    memory.begin("incidents")
+    assert past(memory, "warning") == ["known", "lasts"]
+    memory.close()
+
+
+def test_what_changes_before_it_is_sent_again_has_another_id_and_the_same_has_the_same(
+    receiver: HttpReceiver, tmp_path: Path
+) -> None:
+    """A receiver that leaves out what it has by its id must not leave out that the incident became critical."""
+    taken = threading.Event()
+    receiver.answers = lambda _: (200 if taken.is_set() else 503, {}, "")
+    memory = Memory(tmp_path, ["hook"])
+    read(memory, V1, incident(severity="minor"))
+    with telling(memory, settings(receiver)):
+        until(lambda: receiver.asked > 0)
+        read(memory, V1, incident(severity="critical", revision=1), to=2)
+        taken.set()
+        until(lambda: bool({"aaa:2:opened", "aaa:2:updated"} & set(ids(receiver))))
+    first = news(incident(severity="minor"), None, "warning")
+    assert first is not None
+    again = [news(incident(severity=s), None, "warning", first.said()) for s in ("minor", "critical")]  # type: ignore[arg-type]
+    assert [each.id for each in again if each] == ["aaa:1:opened", "aaa:2:opened"]
+    higher = news(incident(severity="major"), first.said(), "warning")
+    assert higher is not None
+    more = [news(incident(severity=s), first.said(), "warning", higher.said()) for s in ("major", "critical")]  # type: ignore[arg-type]
+    assert [each.id for each in more if each] == ["aaa:2:updated", "aaa:3:updated"]
     memory.close()

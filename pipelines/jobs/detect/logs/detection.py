@@ -24,11 +24,11 @@ from models.templates.phases import Phases, Told
 from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.logs.frames import EVIDENCE, NAMED, OWN, Judged, framed
 from pipelines.jobs.detect.logs.labels import LogLabels
 from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.jobs.detect.rules import Effects, effects
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 from pipelines.jobs.mine_logs.mining import SEVERITY
 

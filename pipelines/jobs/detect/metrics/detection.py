@@ -28,7 +28,6 @@ from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.beliefs import new_columns as said
-from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.metrics.absence import AbsenceWatch
 from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
@@ -47,6 +46,7 @@ from pipelines.jobs.detect.metrics.verdict_frames import (
 )
 from pipelines.jobs.detect.reported import followed, new_column
 from pipelines.jobs.detect.rules import Effects, applied, effects
+from pipelines.jobs.detect.rules_in_force import RuleInForce
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
 _COMBINED = ("point", "window", "record", "change")
