@@ -135,4 +135,9 @@ class Incident(Record):
     note: Prose | None = Field(None, description="the operator's remark")
     merged_into: str | None = Field(None, description="for `merged`: id of the incident that goes on")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
-    revision: int = Field(0, description="grows with each change of the incident; a higher one replaces the lower ones")
+    revision: int = Field(
+        0,
+        description="grows with each change of the incident; a higher one replaces the lower ones. It is the event "
+        "time up to which the incident was seen, or more if there were several changes at one time; in records of "
+        "earlier versions a count",
+    )

@@ -56,6 +56,7 @@ class Found:
         episodes: Its episodes.
         notable: True if it is enough to be written: by score, by number of series, or as a series has stopped.
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
+        said: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
     """
 
     incident: Incident
@@ -63,6 +64,7 @@ class Found:
     episodes: tuple[Episode, ...]
     notable: bool
     over: int | None
+    said: int
 
 
 def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[Found]:
@@ -98,7 +100,8 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     spans = _spans(episodes, rules, now)
     reopened, end = spans[-1]
     over = end is not None and end + rules.quiet <= now
-    acknowledged = _acknowledged(ids, site, reopened if len(spans) > 1 else first.reported)
+    said = _said(ids, site, reopened if len(spans) > 1 else first.reported)
+    acknowledged = said if said and said.active else None
     status: IncidentStatus = "reopened" if len(spans) > 1 else "open"
     if over:
         status = "resolved"
@@ -109,7 +112,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     score = max(e.score for e in episodes)
     severity = severity_score(episodes)
     changes = [episodes[-1].reported]
-    changes += [acknowledged.time] if acknowledged else []
+    changes += [said.time] if said else []
     changes += [end + rules.quiet] if over and end is not None else []
     series = affected_series(episodes, rules, now)
     machines, causes = affected_machines(episodes), candidates(group, site.parents, rules)
@@ -143,7 +146,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     stopped = any(e.silent or (e.absent and e.score >= STRONG) for e in episodes)
     notable = severity >= rules.score or len(single) >= rules.series or stopped
     last = end + rules.quiet + rules.reopen if end is not None else None
-    return Found(incident, ids, tuple(episodes), notable, last)
+    return Found(incident, ids, tuple(episodes), notable, last, said.time if said else 0)
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
@@ -159,9 +162,8 @@ def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[in
     return spans
 
 
-def _acknowledged(ids: frozenset[str], site: Site, since: int) -> Acknowledgement | None:
-    """The last acknowledgement of an incident or of a part of it since an event time; ``None`` if it was taken back."""
+def _said(ids: frozenset[str], site: Site, since: int) -> Acknowledgement | None:
+    """The last acknowledgement of an incident or of a part of it since an event time, or that it was taken back."""
     known = site.acknowledgements
     given = [known[name] for name in known.keys() & ids if known[name].time >= since]
-    last = max(given, key=lambda a: (a.time, a.incident), default=None)
-    return last if last and last.active else None
+    return max(given, key=lambda a: (a.time, a.incident), default=None)

@@ -155,10 +155,16 @@ class _Grouping(Processor):
 
 
 def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[Incident]:
-    """The incidents that differ from what was written; ``written`` is brought up to date."""
+    """The incidents that differ from what was written; ``written`` is brought up to date.
+
+    A revision is the event time up to which the incident was seen: the watermark, or when an operator spoke of it
+    since. What was computed anew, after a restore or without the checkpoint, thus replaces what was written before as
+    soon as it has seen more, however many revisions there were.
+    """
     told = [each for each in found if each.notable or not each.ids.isdisjoint(written)]
     present = {each.incident.id: each.incident for each in told}
     whole = {name: each.incident for each in found for name in each.ids}
+    seen = {each.incident.id: max(each.said, now) for each in told}
     for name in sorted(written.keys() - present.keys()):
         last = Incident.from_json(written[name][1])
         into = whole.get(name)
@@ -176,8 +182,9 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) 
         text = present[name].to_json().decode()
         revision, before = written.get(name, (-1, ""))
         if text != before:
-            written[name] = (revision + 1, text)
-            changed.append(present[name].model_copy(update={"revision": revision + 1}))
+            following = max(revision + 1, seen.get(name, now) if now < END_OF_TIME else 0)
+            written[name] = (following, text)
+            changed.append(present[name].model_copy(update={"revision": following}))
     return changed
 
 

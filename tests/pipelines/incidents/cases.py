@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -66,6 +67,7 @@ class Feed:
 
     def __init__(self, shards: int = 1, settings: Settings = SETTINGS) -> None:
         self.run, self.offset = Driven(grouper(settings), shards), 0
+        self.held: list[tuple[bytes, str, int, int, int]] | None = None
         self._take([self._row(b"\0heartbeat", name, p) for name in (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS)
                     for p in range(SETTINGS.kafka.partitions)])  # fmt: skip
 
@@ -73,7 +75,18 @@ class Feed:
         self.offset += 1
         return value, topic, partition, self.offset, 2**50
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is sent within the block is one micro-batch."""
+        self.held = []
+        yield
+        rows, self.held = self.held, None
+        self._take(rows)
+
     def _take(self, rows: Sequence[tuple[bytes, str, int, int, int]]) -> None:
+        if self.held is not None:
+            self.held += rows
+            return
         table = [dict(zip(KAFKA.names, row, strict=True)) for row in rows]
         self.run.kafka([pa.Table.from_pylist(table, KAFKA)])
 
