@@ -15,7 +15,7 @@ from engine.spec.duration import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output_files import file_to_write
-from pipelines.cli.seen import warn_if_unseen
+from pipelines.cli.seen import LABEL, warn_if_unseen
 from pipelines.contracts.records import Label
 from pipelines.contracts.records.label import LabelVerdict
 from pipelines.contracts.records.novelty import JOINED
@@ -67,7 +67,7 @@ def add(
     label = checked(Label, fields, settings, now)
     write(running(settings, elasticsearch=False), label)
     confirm(label)
-    warn_if_unseen(settings, label.entity, label.metric)
+    warn_if_unseen(settings, label.entity, label.metric, LABEL)
 
 
 def confirm(label: Label) -> None:

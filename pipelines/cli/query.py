@@ -14,7 +14,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli.options import StateDir
 from pipelines.contracts.settings import load
-from pipelines.query.view.client import ViewClient
+from pipelines.query.view.client import MOST, ViewClient
 
 app = typer.Typer(help="Ask the state view what the detector believes; see docs/state-view.md.", no_args_is_help=True)
 
@@ -40,7 +40,7 @@ def state(entity: str, metric: str, view: Url = None, as_json: AsJson = False, s
 def windows(
     entity: str,
     metric: str,
-    n: Annotated[int, typer.Option("-n", help="How many windows.")] = 20,
+    n: Annotated[int, typer.Option("-n", min=1, max=MOST, help="How many windows.")] = 20,
     view: Url = None,
     as_json: AsJson = False,
     state_dir: StateDir = None,
@@ -52,7 +52,10 @@ def windows(
 
 @app.command()
 def top(
-    k: Annotated[int, typer.Argument()] = 10, view: Url = None, as_json: AsJson = False, state_dir: StateDir = None
+    k: Annotated[int, typer.Argument(min=1, max=MOST)] = 10,
+    view: Url = None,
+    as_json: AsJson = False,
+    state_dir: StateDir = None,
 ) -> None:
     """Show the most abnormal series now, the highest score first."""
     answer = _client(view, state_dir).every("/top", k=k)
@@ -63,7 +66,7 @@ def top(
 @app.command()
 def states(
     prefix: Annotated[str, typer.Argument(help="Beginning of the machines' names; empty: all.")] = "",
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
     view: Url = None,
     as_json: AsJson = False,
     state_dir: StateDir = None,

@@ -38,7 +38,8 @@ def retention(
 
     settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))
     policy, console = settings.retention, Console(highlight=False)
-    told = {"indices": policy.indices, "archive": policy.archive, "late records": policy.late}
+    late = policy.late or settings.kafka.retention
+    told = {"indices": policy.indices, "archive": policy.archive, "late records": late}
     said = {what: f"{kept} are kept" if kept else "no limit" for what, kept in told.items()}
     console.print(", ".join(f"{what}: {text}" for what, text in said.items()))
     retaining = Retention(settings, Registry(settings))
@@ -51,7 +52,7 @@ def retention(
         console.print(f"would delete {total}" if found else "nothing is too old")
         return
     for topic in retaining.late_topics():
-        console.print(f"topic {topic}: Kafka keeps its messages for {policy.late}")
+        console.print(f"topic {topic}: Kafka keeps its messages for {late}")
     retaining.delete(found)
     console.print(f"deleted {total}" if found else "nothing is too old")
 

@@ -212,6 +212,8 @@ def restore(
     if again := plan.again():
         told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())
         typer.echo(f"micro-batches since the savepoint, which will be computed and written again: {told}")
+        if doubled := plan.doubled():
+            typer.echo(f"warning: {doubled}", err=True)
     ask(f"Replace the checkpoints of {', '.join(names)} in {plan.checkpoints}?", yes)
     _restore(plan, settings)
     typer.echo(f"{', '.join(names)} will go on from savepoint {name}")

@@ -20,23 +20,27 @@ from pipelines.contracts.settings import Settings
 _SECONDS = 5.0
 _NAMES = 1_000
 _ANY = ("*", JOINED)
+RULE = "it applies as soon as there is one"
+LABEL = "on a series that the detector does not know it has no effect, also not later"
 
 
-def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
+def warn_if_unseen(settings: Settings, entity: str, metric: str, otherwise: str = RULE) -> None:
     """Warns on standard error if no verdict has such a machine and metric, or if that could not be looked up.
 
     Args:
         settings: The settings; they name Elasticsearch, else the embedded server that runs is asked.
         entity: Glob over machines.
         metric: Glob over metrics; `*` and `_machine` match a metric of every machine.
+        otherwise: What follows if there is really none.
     """
     if entity == "*" and metric in _ANY:
         return
     running = services.status(settings)
     quiet = "" if settings.detector.emit == "all" else _QUIET
     url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
-    if warning := _unseen(url, settings.alias, entity, metric, quiet) if url else _UNCHECKED:
-        typer.echo(f"warning: {visible(hint(warning))}", err=True)
+    if warning := _unseen(url, settings.alias, entity, metric, otherwise) if url else _UNCHECKED:
+        more = quiet if warning != _UNCHECKED else ""
+        typer.echo(f"warning: {visible(hint(warning + more))}", err=True)
 
 
 _QUIET = (
@@ -46,21 +50,20 @@ _QUIET = (
 _UNCHECKED = "it could not be checked whether such a machine exists: Elasticsearch does not answer"
 
 
-def _unseen(url: str, index: str, entity: str, metric: str, quiet: str) -> str | None:
+def _unseen(url: str, index: str, entity: str, metric: str, follows: str) -> str | None:
     try:
         with elasticsearch_client(url, request_timeout=_SECONDS, max_retries=0) as client:
             machines = [{"wildcard": {"host.name": {"value": _wildcard(entity)}}}]
             if not _count(client, index, machines):
                 names = _names(client, index)
                 close = get_close_matches(entity, names, 1)
-                hint = f": did you mean {close[0]}?" if close else "; it applies as soon as there is one"
-                return f"there is no verdict on a machine {entity} yet{hint}{quiet}"
+                hint = f": did you mean {close[0]}?" if close else f"; {follows}"
+                return f"there is no verdict on a machine {entity} yet{hint}"
             if metric in _ANY or _count(
                 client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
             ):
                 return None
-            there = f"there is no verdict on a metric {metric} of {entity} yet"
-            return f"{there}; it applies as soon as there is one{quiet}"
+            return f"there is no verdict on a metric {metric} of {entity} yet; {follows}"
     except (TransportError, ApiError):
         return _UNCHECKED
 

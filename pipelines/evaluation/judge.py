@@ -1,7 +1,7 @@
 """Compares verdicts with labelled spans: what was found and how soon, false alarms, and how well scores rank.
 
-An *alert* is a run of verdicts of one series that are news, or reach a score; gaps of up to `CALM` windows do not end
-it. A span is *found* if a verdict of a metric that shows it overlaps it. A span *explains* all alerts of its machine
+An *alert* is a run of verdicts of one series that are news, or reach a score; `CALM` windows without any end it. A span
+is *found* if a verdict of a metric that shows it overlaps it. A span *explains* all alerts of its machine
 that overlap it.
 """
 
@@ -194,11 +194,14 @@ class _Case:
 def _within(span: Span, after: int = 0) -> pl.Expr:
     """An expression: verdicts of metrics that show a span, on windows that overlap it or the time after it.
 
+    A window excludes its end. One that ends where it begins is an instant, as of a file of values.
+
     Args:
         span: The span.
         after: Length of the time after it, milliseconds.
     """
-    touches = (pl.col("window_end") >= span.start) & (pl.col("window_start") <= span.end + after)
+    begun = (pl.col("window_end") > span.start) | (pl.col("window_start") >= span.start)
+    touches = begun & (pl.col("window_start") <= span.end + after)
     return (pl.col("entity") == span.entity) & touches & _shows(span)
 
 
@@ -223,7 +226,7 @@ def _alerts(alerting: pl.DataFrame, step: int) -> list[tuple[str, int, int]]:
 
 def _explained(alert: tuple[str, int, int], spans: Sequence[Span]) -> bool:
     entity, first, last = alert
-    return any(span.entity == entity and first <= span.end and last >= span.start for span in spans)
+    return any(s.entity == entity and first <= s.end and (last > s.start or first >= s.start) for s in spans)
 
 
 def _ranking(single: pl.DataFrame, spans: Sequence[Span]) -> dict[str, dict[str, float]]:
@@ -233,7 +236,7 @@ def _ranking(single: pl.DataFrame, spans: Sequence[Span]) -> dict[str, dict[str,
         labels = np.zeros(part.height)
         for span in spans:
             if span.entity == entity and span.shows_in(str(metric)):
-                labels[(end >= span.start) & (start <= span.end)] = 1.0
+                labels[((end > span.start) | (start >= span.start)) & (start <= span.end)] = 1.0
         if 0 < labels.sum() < len(labels):
             scores = part["record_score"].to_numpy()
             values = part["actual"].fill_null(strategy="forward").fill_null(0.0).to_numpy()

@@ -1,6 +1,6 @@
 """Compares verdicts with a ground truth of incidents: what was found, how soon, under which kind; and false alarms.
 
-An *alert* is a run of verdicts of one series that are news; gaps of up to `CALM` windows do not end it.
+An *alert* is a run of verdicts of one series that are news; `CALM` windows without news end it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHANGED = ("state_change", "new_normal")
 """The kinds of verdict that report a change of state."""
 
 CALM = 12
-"""More than this many windows without news end an alert."""
+"""So many windows without news end an alert; fewer do not."""
 
 SETTLE = 60
 """The number of windows within which the detector should accept a new normal."""

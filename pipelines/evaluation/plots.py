@@ -116,16 +116,18 @@ def _time(own: pl.DataFrame) -> np.ndarray:
 
 
 def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: str, out: Path) -> None:
-    """Plots one series: values, band, score, and labelled spans."""
+    """Plots one series: values, band, score, and labelled spans. One without verdicts shows its spans only."""
     own = verdicts.filter(pl.col("entity") == entity, pl.col("metric") == metric).sort("window_end")
     shown = [span for span in spans if span.entity == entity and span.shows_in(metric)]
     if own.height > _POINTS and shown:
         middle = int(np.searchsorted(own["window_end"].to_numpy(), shown[0].start))
         own = own.slice(max(0, middle - _POINTS // 2), _POINTS)
-    time = own["window_end"].cast(pl.Datetime("ms")).to_numpy()
+    bounds = own["window_end"].to_list() or [at for span in shown for at in (span.start - 1, span.end + 1)]
     figure = Figure(figsize=(14, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-    if metric != EVERY:
+    if not own.height:
+        above.text(0.5, 0.5, "no verdict is stored of this series", ha="center", transform=above.transAxes)
+    elif metric != EVERY:
         _expected(above, own, "tab:blue", "typical", "expected")
         _values(above, own)
     _score(below, own, "tab:red", "news")
@@ -133,6 +135,7 @@ def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: s
         first, last = np.datetime64(span.start, "ms"), np.datetime64(span.end, "ms")
         for axis in (above, below):
             axis.axvspan(first, last, color="tab:orange" if span.wrong else "tab:green", alpha=0.25)
-    above.set_xlim(time[0], time[-1])
+    if bounds and min(bounds) < max(bounds):
+        above.set_xlim(np.datetime64(min(bounds), "ms"), np.datetime64(max(bounds), "ms"))
     above.set_title(f"{entity} {metric}", loc="left")
     figure.savefig(out, dpi=80)

@@ -19,13 +19,17 @@ from engine.spark.checkpoint_state import shard_states
 from engine.spark.hadoop_path import HadoopPath, delete, made_here
 from engine.spec.errors import NewnormalError
 from engine.state import initial
+from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.jobs import LINKS
 from pipelines.runtime import fingerprint
 from pipelines.runtime.program import CHAIN, Program
 from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.savepoint import SavedJob, Savepoint
 
 _NOTHING = "nothing was changed"
+RAW = {topics.TELEMETRY, topics.LOGS}
+"""Topics whose records have no identity by which one that is written again could be told from a new one."""
 _NEW = ".restored"
 
 
@@ -58,6 +62,22 @@ class Plan:
         """For each job that has gone on since the savepoint: how many micro-batches are computed and written again."""
         since = {job: last_committed(self.checkpoints / job) - self.savepoint.jobs[job].batch for job in self.jobs}
         return {job: batches for job, batches in since.items() if batches > 0}
+
+    def doubled(self) -> str:
+        """What will be counted twice, as jobs are restored that read as new what an earlier one writes again; or empty.
+
+        Windows, verdicts and incidents that are written again have the identity of those of before, samples and lines
+        have none.
+        """
+        again = [job for job in self.again() if job in LINKS and LINKS[job].outputs and set(LINKS[job].outputs) <= RAW]
+        written = {topic for job in again for topic in LINKS[job].outputs}
+        readers = [job for job in self.jobs if job in LINKS and written & set(LINKS[job].inputs)]
+        if not readers:
+            return ""
+        told = (
+            f"{', '.join(again)} will write {', '.join(sorted(written))} again, and {', '.join(readers)} count it twice"
+        )
+        return f"{told} in the windows since the savepoint; without {who} (--job) they do not"
 
     def check(self) -> None:
         """Refuses what cannot work, before anything is changed.

@@ -44,7 +44,7 @@ def _models(tables: Iterable[pl.DataFrame]) -> list[str]:
     for table in tables:
         for row in table.to_dicts():
             name = str(row.get("metric", "the machine"))
-            if name not in newest or newest[name]["time"] <= row["time"]:
+            if name not in newest or _at(newest[name]["time"]) <= _at(row["time"]):
                 newest[name] = row
     lines = [_model(name, row) for name, row in sorted(newest.items())]
     more = [f"{len(lines) - _SERIES:,} more series"] if len(lines) > _SERIES else []
@@ -52,14 +52,19 @@ def _models(tables: Iterable[pl.DataFrame]) -> list[str]:
 
 
 def _model(metric: str, row: dict[str, Any]) -> str:
-    told = f"{metric} has {row['seen']:,.0f} windows learned"
-    if row.get("said.at", NEVER) <= NEVER:
+    told = f"{metric} has {row['seen'] or 0:,.0f} windows learned"
+    if _at(row.get("said.at")) <= NEVER:
         return told
     typical, lower, upper, score = (row.get(f"said.{name}") for name in ("typical", "lower", "upper", "score"))
     numbers = all(map(_known, (typical, lower, upper)))
     usual = f", usual {typical:.4g}, expected from {lower:.4g} to {upper:.4g}" if numbers else ""
     last = f", score {score:.0f}" if _known(score) else ""
     return f"{told}; told last for the window that ends at {iso(row['said.at'])}{usual}{last}"
+
+
+def _at(instant: int | None) -> int:
+    """An instant that may not be known: a column that an older release did not have is null."""
+    return NEVER if instant is None else instant
 
 
 def _known(value: Any) -> bool:
@@ -71,9 +76,12 @@ def _windows(tables: Sequence[tuple[pl.DataFrame, str]]) -> list[str]:
     if not tables:
         return []
     rows = [(row[time], row.get(f"{time.removesuffix('_time')}")) for table, time in tables for row in table.to_dicts()]
-    at, value = max(rows, key=lambda each: each[0])
-    newest = f", {value:.4g}" if isinstance(value, float) else ""
-    return [f"{len(tables):,} windows are open or kept for late records; the newest value is of {iso(at)}{newest}"]
+    at, value = max(rows, key=lambda each: _at(each[0]), default=(None, None))
+    told = f"{len(tables):,} windows are open or kept for late records"
+    if _at(at) <= NEVER:
+        return [told]
+    newest = f", {value:.4g}" if _known(value) else ""
+    return [f"{told}; the newest value is of {iso(at)}{newest}"]
 
 
 def _kept(tables: Iterable[pl.DataFrame]) -> list[str]:

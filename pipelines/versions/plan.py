@@ -11,7 +11,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.versions.version import CHANGEABLE, Version, from_job, sources
 
 _NOW = "nothing was started"
-_DECIDED_BY = {"watermark": "normalizer", "window": "extractor"}
+_DECIDED_BY = {"watermark": "normalizer", "window": "extractor", "detector": "detector", "incidents": "incidents"}
 """For sections of settings that decide what later jobs read: the job that must be replayed to change them."""
 
 
@@ -83,6 +83,14 @@ def differing(config: Path | None) -> dict[str, Any]:
 def same(asked: Version, kept: Version) -> bool:
     """Whether a version that is asked for is the one that exists.
 
-    The time when it was made does not matter, nor with which settings its base has run since.
+    The time when it was made does not matter, nor with which settings its base has run since. A bound such as ``-6h``
+    is the same bound a minute later: it is as far from the time when the version was made.
     """
-    return asked.model_copy(update={"created": kept.created, "ended": kept.ended, "ran": kept.ran}) == kept
+    of_kept = {"created": kept.created, "ended": kept.ended, "ran": kept.ran}
+    alike = [_same_instant(asked, kept, bound) for bound in ("start", "end")]
+    return all(alike) and asked.model_copy(update=of_kept | {"start": kept.start, "end": kept.end}) == kept
+
+
+def _same_instant(asked: Version, kept: Version, bound: str) -> bool:
+    one, other = getattr(asked, bound), getattr(kept, bound)
+    return one == other or (None not in (one, other) and one - asked.created == other - kept.created)

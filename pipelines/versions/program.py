@@ -16,8 +16,9 @@ from pipelines.versions.version import Version
 class VersionProgram(ChainProgram):
     """The jobs of a version.
 
-    The jobs that read what another version writes take only records within the version's event times. Rules and labels
-    of all times count, as one from before the start may still be in force.
+    The jobs that read what another version writes take only records within the version's event times: samples and lines
+    from its start until before its end, and windows that lie within the two. Rules and labels of all times count, as
+    one from before the start may still be in force.
 
     Args:
         version: The version.
@@ -39,8 +40,9 @@ class VersionProgram(ChainProgram):
         return tuple(name for name in self.names if not written & set(LINKS[name].inputs))
 
     def _within(self, source: Source) -> Source:
-        bounds = [f"{source.time} >= {self.version.start}"] if self.version.start is not None else []
-        bounds += [f"{source.time} < {self.version.end}"] if self.version.end is not None else []
+        after, before = (">", "<=") if source.time == "window_end" else (">=", "<")
+        bounds = [f"{source.time} {after} {self.version.start}"] if self.version.start is not None else []
+        bounds += [f"{source.time} {before} {self.version.end}"] if self.version.end is not None else []
         if not bounds or source.broadcast:
             return source
         return replace(source, steps=(Where(" AND ".join(bounds)), *source.steps))

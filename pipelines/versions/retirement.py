@@ -83,12 +83,10 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
     checkpoints, ledger = mine.folder("checkpoints"), settings.topic(topics.LEDGER)
     client = elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
     try:
-        if plan.indices and ReadAlias(client, settings.alias).shows(mine.index):
-            what = f"the alias {settings.alias} shows {plan.version.name}"
-            accepted = "`newnormal promote` of another version first"
-            raise NewnormalError("VERSION_SHOWN", what, "newnormal retire", accepted, "nothing was deleted")
+        _refuse_shown(plan, settings, client)
         with Ownership(bootstrap, mine.owner, ledger, checkpoints, plan.freed, take_over=False) as ownership:
             ownership.check_others()
+            _refuse_shown(plan, settings, client)  # somebody may have promoted it meanwhile
             if plan.indices:
                 _delete_indices(client, plan.indices, [template_name(n) for n in (mine.index, mine.incident_index)])
             delete_topics(bootstrap, plan.topics)
@@ -103,6 +101,13 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
         for folder in (checkpoints, mine.folder("job_metrics"), mine.folder("view")):
             delete(folder)
         registry.remove(plan.version.name)
+
+
+def _refuse_shown(plan: Retirement, settings: Settings, client: Elasticsearch) -> None:
+    if plan.indices and ReadAlias(client, settings.alias).shows(settings.of(plan.version.names).index):
+        what = f"the alias {settings.alias} shows {plan.version.name}"
+        accepted = "`newnormal promote` of another version first"
+        raise NewnormalError("VERSION_SHOWN", what, "newnormal retire", accepted, "nothing was deleted")
 
 
 def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:

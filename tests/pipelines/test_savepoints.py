@@ -22,6 +22,7 @@ from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.forking import forked
 from pipelines.savepoints.inspection import of_series, shard_view
 from pipelines.savepoints.restoring import Plan, chosen_jobs
+from pipelines.savepoints.savepoint import SavedJob, Savepoint
 from pipelines.savepoints.series_words import in_words
 from pipelines.versions.plan import planned
 from pipelines.versions.version import Version
@@ -166,3 +167,38 @@ def test_the_state_shows_keys_watermarks_and_the_rows_of_one_series() -> None:
     assert len(found) == len(tables), "a series is in one shard"
     assert tables["detector models series"].select("entity", "metric").rows() == [("h3", "cpu")]
     assert all(table["entity"].cast(pl.String).unique().to_list() == ["h3"] for table in tables.values())
+
+
+def test_what_is_not_known_of_a_series_is_left_out_in_words() -> None:
+    """A state that an earlier release wrote has null where it did not have a column."""
+    schema = {"metric": pl.String, "seen": pl.Float64, "time": pl.Int64, "said.at": pl.Int64, "said.score": pl.Float64}
+    models = pl.DataFrame([("cpu", 7.0, None, None, None), ("cpu", 8.0, 60_000, None, None)], schema, orient="row")
+    found = [("shard 0 models", models), ("shard 0 open", pl.DataFrame({"last_time": [None]}, {"last_time": pl.Int64}))]
+    assert in_words("detector", found) == ["detector: cpu has 8 windows learned"]
+    schema = {"n.last_time": pl.Int64, "n.last": pl.Float64}
+    open_ = pl.DataFrame([(None, None), (60_000, None)], schema, orient="row")
+    assert in_words("extractor", [("shard 0 open", open_)]) == [
+        "extractor: 1 windows are open or kept for late records; the newest value is of 1970-01-01T00:01:00.000Z"
+    ]
+    assert in_words("extractor", [("shard 0 open", open_.head(1))]) == [
+        "extractor: 1 windows are open or kept for late records"
+    ]
+    assert in_words("extractor", [("shard 0 open", open_.clear())])
+
+
+def test_a_restoration_says_whether_samples_will_be_counted_twice(tmp_path: Path) -> None:
+    settings = load(state_dir=tmp_path)
+    saved = SavedJob(batch=3, offsets={})
+    names = ("normalizer", "log_normalizer", "extractor", "archive", "detector", "sink")
+    savepoint = Savepoint(name="s", version="v1", created=1, program="1", settings={}, jobs=dict.fromkeys(names, saved))
+    for name in names:
+        checkpoint(settings.folder("checkpoints") / name, batch=8, snapshot=3)
+
+    def doubled(*jobs: str) -> str:
+        return Plan(Catalogue(settings), savepoint, jobs, settings, 1).doubled()
+
+    told = doubled(*names)
+    assert told.startswith(
+        "normalizer, log_normalizer will write logs, telemetry again, and extractor, archive count it"
+    )
+    assert doubled("extractor", "detector", "sink") == doubled("normalizer", "sink") == ""

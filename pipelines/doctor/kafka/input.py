@@ -51,10 +51,12 @@ def silent(context: Context) -> list[Finding]:
 def refused(context: Context) -> list[Finding]:
     """Finds topics of which all messages are refused lately, and dead letters that become more."""
     home = context.settings.writes(topics.DEADLETTER)
-    recent = lately(context, home)
-    if not recent:
+    if not lately(context, home):
         return []
     letters = _letters(context, home)
+    if not letters:
+        return []
+    count = f"{len(letters):,}" if len(letters) < _MOST_LETTERS else f"{len(letters):,} or more"
     found = []
     whole = {(each.topic, each.partition, each.offset) for each in letters if _all_of(each)}
     for topic in sorted({topic for topic, _ in context.tails}):
@@ -68,12 +70,12 @@ def refused(context: Context) -> list[Finding]:
             of_topic = [each for each in letters if each.topic == topic]
             found.append(Finding(_REFUSED, f"all of the last {len(offsets):,} messages: {_most(of_topic)}", topic))
     if not found:
-        found.append(Finding(_GROW, f"{recent:,} dead letters in the last ten minutes: {_most(letters)}", home))
+        found.append(Finding(_GROW, f"{count} dead letters in the last ten minutes: {_most(letters)}", home))
     return found
 
 
 def lately(context: Context, topic: str) -> int:
-    """Number of messages that a topic got lately; 0 if there is no such topic.
+    """How many offsets a topic took lately, markers of transactions counted; 0 if there is no such topic.
 
     Raises:
         KafkaException: The broker does not answer.

@@ -33,9 +33,9 @@ def matched(first: pl.DataFrame, second: pl.DataFrame, step: int) -> pl.DataFram
         ``outcome``; and for each version (0, 1) ``kind``, ``from``, ``to``, ``windows`` and ``score`` (the highest),
         which are null if it raised no alarm.
     """
-    active = pl.concat([_active(first, 0), _active(second, 1)]).sort(*SERIES, "window_start", "window_end")
+    active = pl.concat([_active(first, 0), _active(second, 1)]).sort(*SERIES, "begin", "window_end")
     reach = pl.col("window_end").cum_max().shift(1).over(SERIES)
-    begins = (pl.col("window_start") - reach >= CALM * step).fill_null(True)
+    begins = (pl.col("begin") - reach >= CALM * step).fill_null(True)
     runs = active.with_columns(run=begins.cum_sum().over(SERIES))
     each = ["entity", "metric", "run"]
     found = runs.group_by(each).agg(start=pl.col("window_start").min(), end=pl.col("window_end").max())
@@ -47,12 +47,20 @@ def matched(first: pl.DataFrame, second: pl.DataFrame, step: int) -> pl.DataFram
 
 
 def _active(verdicts: pl.DataFrame, version: int) -> pl.DataFrame:
-    """The verdicts that are news, or lie in an open incident."""
-    news = pl.col("kind").is_in(ALARM_KINDS)
-    chosen = verdicts.filter(news | (pl.col("incident_state") == "open").fill_null(False))
+    """The verdicts that are news, or lie in an open incident; and the end of each incident, as a time.
+
+    Each verdict of an incident says since when it lasts (``begin``), so that an incident is one also where its quiet
+    windows are not stored.
+    """
+    news, state = pl.col("kind").is_in(ALARM_KINDS), pl.col("incident_state").fill_null("")
+    begin = pl.when(state != "").then(pl.min_horizontal("since", "window_start")).otherwise("window_start")
+    ends = (state == "closed") & ~news & pl.col("since").is_not_null()
+    chosen = verdicts.filter(news | (state == "open") | ends).with_columns(begin=begin, ends=ends)
     return chosen.select(
-        *SERIES, "window_start", "window_end", "kind", "record_score", news=news, version=pl.lit(version)
-    )
+        *SERIES, "begin", pl.when("ends").then(None).otherwise("window_start").alias("window_start"),
+        pl.when("ends").then("window_start").otherwise("window_end").alias("window_end"),
+        "kind", "record_score", news=news, version=pl.lit(version),
+    )  # fmt: skip
 
 
 def _summed(own: pl.DataFrame, each: list[str], version: int) -> pl.DataFrame:

@@ -48,20 +48,25 @@ def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: verdicts on each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings, reports=False))).key_by("entity", "metric")
-    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings))
+    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings, sliding=False))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     side = {NEWS: _news(settings, topics.LOG_NEWS)}
     return stream.process(process).write("log_detector", novelties, dead(settings), late, side)
 
 
-def _around(settings: Settings) -> Around | None:
-    """Which ordinary verdicts ``detector.emit = context`` writes; ``None`` for its other values."""
+def _around(settings: Settings, *, sliding: bool = True) -> Around | None:
+    """Which ordinary verdicts ``detector.emit = context`` writes; ``None`` for its other values.
+
+    Args:
+        settings: The settings.
+        sliding: True for metrics, whose windows may slide; those of logs follow one another.
+    """
     chosen = settings.detector
     if chosen.emit != "context":
         return None
     size = duration_ms(settings.window.size)
-    step = duration_ms(settings.window.every) if settings.window.every else size
+    step = duration_ms(settings.window.every) if settings.window.every and sliding else size
     before, after = (number * step for number in (chosen.context_before, chosen.context_after))
     always = tuple(chosen.context_always.split(",")) if chosen.context_always else ()
     return Around(before, after, before + duration_ms(settings.window.allowed_lateness) + size, always)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,7 +21,8 @@ _OF_THE_MESSAGE = (400, 413, 422)
 """Statuses that say that this message is wrong, not the account, the address or the server."""
 
 _SHOWN = 200
-_MOST_SECONDS = 300.0
+_MOST_SECONDS = 86_400.0
+"""A receiver is asked again after a day at the latest, whatever it says."""
 
 
 def post(
@@ -107,5 +110,13 @@ def _without(text: str, url: str, key: str | None) -> str:
 
 
 def _after(answer: httpx.Response) -> float | None:
+    """Seconds after which a receiver wants to be asked again; it says them, or a date (RFC 9110, section 10.2.3)."""
     text = answer.headers.get("Retry-After", "")
-    return min(float(text), _MOST_SECONDS) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    if text.isascii() and text.isdigit():
+        return min(float(text[:10]), _MOST_SECONDS)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return min(max(0.0, (until - datetime.now(UTC)).total_seconds()), _MOST_SECONDS)

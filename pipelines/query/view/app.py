@@ -17,19 +17,19 @@ from dashboards.web.tokens import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.query.view.answers import NEEDED, Answers
+from pipelines.query.view.client import MOST
 
 _STATUS = {
     "VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400,
     "VIEW_TOKEN_REQUIRED": 401,
 }  # fmt: skip
-_MOST = 10_000
 _ABOUT = (
     "What the detector believes of each series, and the last windows of each. Names in a path are percent-encoded, "
     "a slash as %2F; they may be in the query instead (/state?entity=..&metric=..). `age` says how old an answer is."
 )
 Entity = Annotated[str, Query(description="the machine")]
 Metric = Annotated[str, Query(description="the metric; _machine: all metrics of the machine together")]
-Number = Annotated[int, Query(ge=1, le=_MOST, description="how many windows at most")]
+Number = Annotated[int, Query(ge=1, le=MOST, description="how many windows at most")]
 
 
 def create_app(
@@ -115,7 +115,7 @@ def create_app(
         entity: Annotated[str, Query(description="exactly this machine")] = "",
         prefix: Annotated[str, Query(description="machines whose names begin so; empty: all")] = "",
         after: Annotated[str, Query(description="`next` of the page before")] = "",
-        limit: Annotated[int, Query(ge=1, le=_MOST)] = 100,
+        limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
     ) -> Response:
         if entity and (answer := elsewhere(entity, request)):
             return answer
@@ -124,7 +124,7 @@ def create_app(
         return told({"states": found, "next": following}, entity or None)
 
     @app.get("/top", summary="the most abnormal series now, the highest score first")
-    async def top(k: Annotated[int, Query(ge=1, le=_MOST)] = 10) -> Response:
+    async def top(k: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Response:
         return told({"states": view.top(k)})
 
     @app.get("/counts", summary="how many series there are, by kind of their last verdict")
@@ -136,7 +136,7 @@ def create_app(
         return told(view.site())
 
     @app.get("/machines", summary="names of the machines")
-    async def machines(limit: Annotated[int, Query(ge=1, le=_MOST)] = 1_000) -> Response:
+    async def machines(limit: Annotated[int, Query(ge=1, le=MOST)] = 1_000) -> Response:
         return told({"machines": view.machines(limit)})
 
     @app.get("/machine", summary="the series of a machine, each with its last state and its last windows")

@@ -11,6 +11,9 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import bearer, view_token
 from pipelines.contracts.settings import ViewSettings
 
+MOST = 10_000
+"""The most states or windows that one request asks for."""
+
 _SECONDS = 10.0
 _PAGE = 1_000
 """States of one request; while they are written, nobody else is answered."""

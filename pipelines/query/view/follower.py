@@ -26,7 +26,7 @@ from pipelines.query.view.machines import Machines
 from pipelines.query.view.part import Part
 from pipelines.query.view.progress import Heartbeat, Progress
 from pipelines.query.view.states import StateMessage, take_states
-from pipelines.query.view.windows import Ring
+from pipelines.query.view.windows import Ring, newest
 
 TOPICS = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
 """What the view reads: beliefs, the statistics of each window, and verdicts."""
@@ -157,6 +157,7 @@ class Follower:
         places = {at: self._progress[at].copy() for at in {(m.topic(), m.partition()) for m in got} & {*self._progress}}
         puts: dict[bytes, bytes] = {}
         gone: set[bytes] = set()
+        verdicts: list[tuple[bytes, bytes]] = []
         last: dict[bytes, StateMessage] = {}
         machines = Machines()
         read = refused = 0
@@ -168,12 +169,13 @@ class Follower:
             place = places[message.topic(), message.partition()]
             place.next, place.written = message.offset() + 1, message.timestamp()[1]
             try:
-                self._take(message, place, puts, last, machines)
+                self._take(message, place, puts, verdicts, last, machines)
             except (NewnormalError, ValueError, KeyError, TypeError, AttributeError) as error:
                 refused += 1
                 log.warning(
                     "skipping a message", topic=message.topic(), offset=message.offset(), reason=str(error)[:200]
                 )
+        puts.update(newest(verdicts, self.database))
         counts = {partition: each.counts for (topic, partition), each in places.items() if self._is_state(topic)}
         take_states(self.database, last, counts, puts, gone)
         puts.update(machines.entries(self.database))
@@ -205,6 +207,7 @@ class Follower:
         message: Any,
         place: Progress,
         puts: dict[bytes, bytes],
+        verdicts: list[tuple[bytes, bytes]],
         last: dict[bytes, StateMessage],
         machines: Machines,
     ) -> None:
@@ -224,7 +227,7 @@ class Follower:
             if watermark is not None:
                 place.watermark = max(place.watermark, watermark)
         elif value:
-            puts.update([self._ring.verdict(value)])
+            verdicts.append(self._ring.verdict(value))
 
 
 def _take_error(error: Any, message: Any, places: dict[tuple[str, int], Progress]) -> None:

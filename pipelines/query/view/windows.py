@@ -1,11 +1,12 @@
 """The last windows of each series: a ring of windows by series, which bounds what is stored.
 
-A window's place in the ring follows from its end: a later revision replaces it, and storing one needs no reading.
+A window's place in the ring follows from its end, so storing one needs no reading. Of verdicts, which may be written
+again long after, the newest in a place counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import numpy as np
@@ -68,7 +69,7 @@ class Ring:
             yield WINDOW + entity + metric + slot(number), raw[row * size : (row + 1) * size]
 
     def verdict(self, message: bytes) -> tuple[bytes, bytes]:
-        """The entry for a message of `novelties`.
+        """The entry for a message of `novelties`; see `newest` for which of several in one place counts.
 
         Raises:
             ValueError: If it is none.
@@ -82,6 +83,27 @@ class Ring:
     def _entry(self, what: bytes, whole: dict[str, Any], kept: tuple[str, ...]) -> tuple[bytes, bytes]:
         key = what + names(whole["host.name"], whole["metric"]) + self.place(whole["@timestamp"])
         return key, orjson.dumps({name: whole[name] for name in kept if name in whole})
+
+
+def newest(found: Iterable[tuple[bytes, bytes]], database: Database) -> dict[bytes, bytes]:
+    """Of several verdicts in one place of the ring the one on the newest window, of that its highest revision.
+
+    A verdict that is written again, such as a dead letter that was sent again, replaces neither.
+
+    Args:
+        found: Entries for verdicts, in the order in which they were read.
+        database: Where earlier ones are.
+    """
+    best: dict[bytes, tuple[tuple[int, int], bytes]] = {}
+    entries = list(found)
+    keys = list(dict.fromkeys(key for key, _ in entries))
+    stored = zip(keys, database.get_many(keys), strict=True)
+    for key, value in [*((key, value) for key, value in stored if value), *entries]:
+        whole = orjson.loads(value)
+        order = whole["@timestamp"], whole.get("revision", 0)
+        if key not in best or order >= best[key][0]:
+            best[key] = order, value
+    return {key: value for key, (_, value) in best.items()}
 
 
 def last_windows(database: Database, entity: str, metric: str, most: int) -> list[dict[str, Any]]:

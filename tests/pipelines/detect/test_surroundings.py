@@ -23,7 +23,7 @@ from engine.vectorized.build import build
 from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.jobs.detect.detect_operator import Detect
-from pipelines.jobs.detect.job import detector
+from pipelines.jobs.detect.job import detector, log_detector
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.surroundings import Around
 from tests.pipelines.detect.test_late_windows import COLUMNS, HORIZON, IDENTITY, STEP, Event, arrivals, said, window
@@ -258,3 +258,11 @@ class Reads(DictSegments):
     def get(self, name: str, digest: str = "") -> bytes | None:
         self.names.append(name)
         return super().get(name)
+
+
+def test_windows_of_logs_do_not_slide_so_as_many_of_them_are_around_an_incident_as_of_metrics() -> None:
+    sliding = load(**{"window.size": "10s", "window.every": "1s"})
+    kept = {job.name: job.processor.around for job in (detector(sliding), log_detector(sliding))}  # type: ignore[attr-defined]
+    assert {name: (each.before // 1000, each.after // 1000) for name, each in kept.items()} == {
+        "detector": (60, 30), "log_detector": (600, 300),
+    }  # fmt: skip

@@ -123,6 +123,36 @@ def test_a_file_without_labels_is_refused_with_what_is_accepted(tmp_path: Path) 
     assert "TRUTH_ABSENT" in str(result.exception)
 
 
+def test_a_label_on_a_series_without_any_stored_verdict_is_a_miss_and_is_plotted_so(tmp_path: Path) -> None:
+    """By default quiet series are not stored: so is every missed anomaly on a quiet metric of a known machine."""
+    scores = verdicts({"cpu": quiet(w50=90.0)}).with_columns(
+        time=pl.from_epoch("window_start", "ms").dt.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        **{name: pl.lit(1.0) for name in ("typical", "lower", "upper")},
+    )
+    scores.write_csv(tmp_path / "scores.csv")
+    label = {"host.name": "vm", "metric": "mem", "event.start": T0 + 90 * STEP, "verdict": "true"}
+    others = [label | {"event.end": T0 + 99 * STEP}, label | {"metric": "cpu", "event.start": T0 + 50 * STEP}]
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, [label, *others])))
+    command = ["evaluate", str(tmp_path / "scores.csv"), "--labels", str(tmp_path / "labels.jsonl"), "--out"]
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "out" / "evaluation.json").read_text())["news"]["found"] == pytest.approx(1 / 3)
+    assert (tmp_path / "out" / "series-vm-mem.png").exists()
+
+
+@pytest.mark.parametrize(("first", "found"), [(-1, [1]), (0, [None]), (1, [None])])
+def test_a_window_that_ends_where_a_label_begins_does_not_overlap_it(first: int, found: list[int | None]) -> None:
+    label = Span("vm", ("cpu",), T0 + 11 * STEP + first, T0 + 20 * STEP)
+    level = judge(verdicts({"cpu": quiet(w10=90.0)}), [label]).news
+    assert (level.found, level.false_alarms) == (found, found.count(None))
+
+
+@pytest.mark.parametrize(("between", "alerts"), [(11, 1), (12, 2)])
+def test_twelve_windows_without_news_end_an_alert_and_eleven_do_not(between: int, alerts: int) -> None:
+    scores = quiet(w20=90.0, **{f"w{21 + between}": 90.0})
+    assert judge(verdicts({"cpu": scores}), [span(100, 101)]).news.alerts == alerts
+
+
 @pytest.mark.servers
 def test_topics_are_judged_by_the_ground_truth_and_by_operators(endpoints: Endpoints, tmp_path: Path) -> None:
     space = "evaluatetest."

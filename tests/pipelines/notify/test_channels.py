@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,30 @@ def test_an_answer_that_is_no_success_is_explained_without_what_may_be_secret(
     assert (error.code, error.hopeless, error.after) == (code, hopeless, 7.0)
     assert f"it answered {status} no_team" in error.what and receiver.url in error.where
     assert "/services/secret" not in str(error) and "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3600", (3600, 3600)),
+        ("99999999999999999999", (86_400, 86_400)),
+        (format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True), (7_000, 7_200)),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", (0, 0)),
+        ("soon", None),
+        ("-5", None),
+    ],
+)
+def test_a_receiver_is_asked_again_when_it_says_in_seconds_or_as_a_date(
+    text: str, expected: tuple[float, float] | None
+) -> None:
+    with http_receiver() as receiver:
+        receiver.answers = lambda _: (503, {"Retry-After": text}, "")
+        error = refused(settings(kind="slack", url=receiver.url))
+    assert isinstance(error, SendError)
+    if expected is None or error.after is None:
+        assert error.after is expected
+    else:
+        assert expected[0] <= error.after <= expected[1]
 
 
 def test_a_receiver_that_is_not_there_is_explained() -> None:

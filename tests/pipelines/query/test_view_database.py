@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 from pipelines.query.view.database import Database
 from pipelines.query.view.keys import descending
+from pipelines.query.view.windows import Ring, last_windows, newest
 
 
 def test_a_reader_sees_each_write_whole_and_in_order_also_when_files_of_the_writer_change(tmp_path: Path) -> None:
@@ -47,3 +50,28 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
 @given(st.lists(st.floats(0, 100), min_size=2))
 def test_keys_of_scores_are_in_descending_order(scores: list[float]) -> None:
     assert sorted(scores, key=descending) == sorted(scores, reverse=True)
+
+
+def test_a_verdict_that_is_written_again_replaces_neither_a_newer_window_nor_a_higher_revision(tmp_path: Path) -> None:
+    """The ring has 100 places: the windows 3 and 103 share one."""
+    mine = load(**{"view.windows": 100, "window.size": "10s", "window.allowed_lateness": "0s"})
+    ring, database = Ring(mine), Database(tmp_path)
+    assert ring.places == 100
+
+    def verdict(window: int, revision: int, kind: str) -> tuple[bytes, bytes]:
+        end = (window + 1) * 10_000
+        told = {"host.name": "a", "metric": "cpu", "window_start": end - 10_000, "@timestamp": end, "record_score": 1.0}
+        return ring.verdict(orjson.dumps(told | {"kind": kind, "revision": revision}))
+
+    def shown() -> list[tuple[int, str]]:
+        return [(each["window_end"] // 10_000 - 1, each["kind"]) for each in last_windows(database, "a", "cpu", 9)]
+
+    first = [verdict(3, 0, "normal"), verdict(103, 1, "anomaly"), verdict(104, 0, "normal"), verdict(103, 0, "normal")]
+    database.write(newest(first, database).items())
+    assert shown() == [(103, "anomaly"), (104, "normal")]
+    again = [verdict(3, 5, "normal"), verdict(103, 0, "normal"), verdict(104, 0, "recovered")]
+    database.write(newest(again, database).items())
+    assert shown() == [(103, "anomaly"), (104, "recovered")]
+    database.write(newest([verdict(103, 2, "new_normal")], database).items())
+    assert shown() == [(103, "new_normal"), (104, "recovered")]
+    database.close()

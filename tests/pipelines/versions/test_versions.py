@@ -17,7 +17,7 @@ from pipelines.contracts.version_names import VersionNames
 from pipelines.jobs import LINKS
 from pipelines.versions import retirement
 from pipelines.versions.overview import view
-from pipelines.versions.plan import differing, planned
+from pipelines.versions.plan import differing, planned, same
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version, from_job
@@ -90,6 +90,9 @@ def test_a_version_reads_what_its_base_writes_and_a_base_what_its_own_base_write
         ("extractor", {"namespace": "x."}, "watermark, window, detector, incidents, engine"),
         ("detector", {"window.size": "1m"}, "--job extractor"),
         ("extractor", {"watermark.out_of_orderness": "1m"}, "--job normalizer"),
+        ("sink", {"detector.threshold": 30.0}, "--job detector"),
+        ("incidents", {"detector.threshold": 30.0}, "--job detector"),
+        ("sink", {"incidents.score": 10.0}, "--job incidents"),
     ],
 )
 def test_a_setting_that_the_version_cannot_change_is_refused_with_the_way_to_change_it(
@@ -98,6 +101,29 @@ def test_a_setting_that_the_version_cannot_change_is_refused_with_the_way_to_cha
     with pytest.raises(NewnormalError, match="VERSION_SETTINGS") as caught:
         made("v2", job, settings=settings)
     assert accepted in caught.value.accepted
+
+
+def test_bounds_that_count_from_the_present_are_the_same_in_the_same_command_a_minute_later() -> None:
+    """`--from -6h --until now`: a replay that was interrupted goes on; with other bounds it is another version."""
+    hour = 3_600_000
+    first = planned("whatif", V1, "extractor", NOW - 6 * hour, NOW, {}, NOW)
+    for later in (NOW, NOW + 60_000):
+        assert same(planned("whatif", V1, "extractor", later - 6 * hour, later, {}, later), first)
+        assert same(planned("whatif", V1, "extractor", NOW - 6 * hour, NOW, {}, later), first), (
+            "instants are themselves"
+        )
+        assert not same(planned("whatif", V1, "extractor", later - 5 * hour, later, {}, later), first)
+        assert not same(planned("whatif", V1, "extractor", later - 6 * hour, None, {}, later), first)
+        assert not same(planned("whatif", V1, "extractor", None, later, {}, later), first)
+
+
+def test_the_first_job_takes_the_windows_within_the_bounds_whichever_it_is() -> None:
+    """From 12:00 to 13:00, the window 12:59:50 to 13:00:00 lies within, and 11:59:50 to 12:00:00 does not."""
+    for job, ends in (("extractor", "time >= 5 AND time < 9"), ("detector", "window_end > 5 AND window_end <= 9")):
+        version = made("v2", job, start=5, end=9)
+        found = VersionProgram(version).job(job, load().of(version.names, version.end))
+        assert found is not None
+        assert [s.steps[0].condition for s in found.inputs if not s.broadcast] == [ends]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
