@@ -74,9 +74,8 @@ class Plan:
         readers = [job for job in self.jobs if job in LINKS and written & set(LINKS[job].inputs)]
         if not readers:
             return ""
-        told = (
-            f"{', '.join(again)} will write {', '.join(sorted(written))} again, and {', '.join(readers)} count it twice"
-        )
+        who, what = ", ".join(again), ", ".join(sorted(written))
+        told = f"{who} will write {what} again, and {', '.join(readers)} count it twice"
         return f"{told} in the windows since the savepoint; without {who} (--job) they do not"
 
     def check(self) -> None:

@@ -76,9 +76,9 @@ def _windows(tables: Sequence[tuple[pl.DataFrame, str]]) -> list[str]:
     if not tables:
         return []
     rows = [(row[time], row.get(f"{time.removesuffix('_time')}")) for table, time in tables for row in table.to_dicts()]
-    at, value = max(rows, key=lambda each: _at(each[0]), default=(None, None))
     told = f"{len(tables):,} windows are open or kept for late records"
-    if _at(at) <= NEVER:
+    at, value = max(((_at(time), value) for time, value in rows), key=lambda each: each[0], default=(NEVER, None))
+    if at <= NEVER:
         return [told]
     newest = f", {value:.4g}" if _known(value) else ""
     return [f"{told}; the newest value is of {iso(at)}{newest}"]
