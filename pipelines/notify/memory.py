@@ -15,11 +15,12 @@ import orjson
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import SEVERITIES, Severity
+from pipelines.notify.left import LeftMail, LeftMails
 from pipelines.notify.news import Said, silent
 from pipelines.query.view.database import Database
 
 _INCIDENT, _OFFSET, _SAID, _TRIED = b"i\0", b"o\0", b"s\0", b"a\0"
-_BEGAN, _SENT, _READ, _TOPIC = b"b\0", b"t\0", b"r\0", b"d\0"
+_BEGAN, _SENT, _READ, _TOPIC, _LEFT = b"b\0", b"t\0", b"r\0", b"d\0", b"l\0"
 _FORMER = " (a former topic of this name)"
 """Follows the name of a topic that was made anew where its incidents are kept, until those who know them were told."""
 _ALL = len(SEVERITIES)
@@ -175,6 +176,21 @@ class Memory:
         """When a channel got its last messages, epoch milliseconds."""
         with self._lock:
             return list(self._sent[channel])
+
+    def left(self, channel: str) -> LeftMails:
+        """The mails of a channel that single recipients have not taken yet; what becomes of them is stored."""
+        prefix = _LEFT + channel.encode() + b"\0"
+        found = {
+            key[len(prefix) :].decode(): [LeftMail(*each) for each in orjson.loads(value)]
+            for key, value in self._database.scan(prefix)
+        }
+
+        def keep(recipient: str, mails: list[LeftMail]) -> None:
+            key, told = prefix + recipient.encode(), [[each.id, each.mail, each.since] for each in mails]
+            with self._lock:
+                self._database.write([(key, orjson.dumps(told))] if told else [], [] if told else [key])
+
+        return LeftMails(found, keep)
 
     def begin_to_say(self, channel: str, said: Mapping[str, Said]) -> None:
         """Stores what a channel is told by a message before it is sent; arguments as of `say`."""

@@ -57,6 +57,8 @@ class Teller(threading.Thread):
         self._tally = Tally(name)
         self._held: frozenset[str] = frozenset()
         self._failures, self._wrong, self._repeated = 0, dict[str, int](), float("-inf")
+        self._left = memory.left(name)
+        self._asked, self._refusals = float("-inf"), 0
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -72,7 +74,8 @@ class Teller(threading.Thread):
                 if self._failures:
                     log.info("the channel takes messages again", channel=self._channel)
                 self._failures = 0
-                self._tally.works()
+                if not self._left.recipients:
+                    self._tally.works()
             except NewnormalError as error:
                 pause = self._pause(error)
             except Exception as error:
@@ -89,6 +92,7 @@ class Teller(threading.Thread):
         self._ended.set()
 
     def _tell(self, topic: str, version: str) -> None:
+        self._send_again()
         said, tried = self._memory.said(self._channel), self._memory.tried(self._channel)
         least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
@@ -112,12 +116,26 @@ class Teller(threading.Thread):
             self._sender.repeat([News(each, "opened", told[each.id]) for each in lasting])
             self._repeated = time.monotonic()
 
+    def _send_again(self) -> None:
+        """Sends single recipients what they have not taken yet, after pauses like those of a channel that fails."""
+        if not self._left.recipients or time.monotonic() < self._asked:
+            return
+        refused = self._sender.again(self._left, _now())
+        self._refusals = self._refusals + 1 if refused else 0
+        self._asked = time.monotonic() + _pause_after(self._refusals)
+        if refused:
+            self._tally.failed(", ".join(refused), _now())
+
     def _send(self, message: Message) -> None:
         given_up, said = False, {each.incident.id: each.said() for each in message.news}
         new = said.keys() - self._memory.tried(self._channel).keys()
         self._memory.begin_to_say(self._channel, said)
         try:
-            self._sender.send(message)
+            waiting = self._left.recipients
+            answer = self._sender.send(message, self._left)
+            if self._left.recipients - waiting:
+                self._tally.failed(answer, _now())
+                self._asked = time.monotonic() + _pause_after(1)
         except SendError as error:
             if error.code == "NOTIFY_REFUSED":
                 self._memory.not_said(self._channel, new)  # of the others an earlier message may have arrived
@@ -136,13 +154,18 @@ class Teller(threading.Thread):
         """Logs a failure; returns for how long the channel is left alone, seconds."""
         self._failures += 1
         self._tally.failed(error.what, _now())
-        longest = min(_LONGEST, _FIRST * 2.0 ** min(self._failures - 1, 10))
-        pause = random.uniform(longest / 2, longest)
+        pause = _pause_after(self._failures)
         if isinstance(error, SendError) and error.after is not None:
             pause = max(pause, error.after)
         facts = {"again_s": round(pause, 1), "code": error.code, "reason": error.what, "where": error.where}
         log.warning("a message was not taken; it is sent again", channel=self._channel, **facts)
         return pause
+
+
+def _pause_after(failures: int) -> float:
+    """Seconds to wait after some failures in a row."""
+    longest = min(_LONGEST, _FIRST * 2.0 ** min(max(failures, 1) - 1, 10))
+    return random.uniform(longest / 2, longest)
 
 
 def _now() -> int:

@@ -10,6 +10,7 @@ from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import AffectedMachine, Candidate
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.senders import sender
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import single
 from pipelines.notify.news import News
 
@@ -32,7 +33,7 @@ def try_channel(name: str, settings: NotifySettings) -> str:
     news = News(_incident(now), "opened")
     message = single(news, settings.channels[name], settings, "test", tried.escape)
     identity, title = f"test:{now}", f"Test of newnormal notify: {message.title}"
-    return tried.send(replace(message, id=identity, state="test", title=title))
+    return tried.send(replace(message, id=identity, state="test", title=title), LeftMails())
 
 
 def _incident(now: int) -> Incident:

@@ -10,6 +10,7 @@ from engine.spec.duration import iso
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings.notify import AlertmanagerChannel, NotifySettings
 from pipelines.notify.channels.http import post
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, link, single
 from pipelines.notify.news import News
 
@@ -38,7 +39,7 @@ class AlertmanagerSender:
         """The text: annotations are plain."""
         return text
 
-    def send(self, message: Message) -> str:
+    def send(self, message: Message, left: LeftMails) -> str:
         """Posts the alerts. An alert of another severity that was sent before ends."""
         alerts = []
         for each in message.news:
@@ -48,6 +49,10 @@ class AlertmanagerSender:
                 alerts.append(self._alert(each, message, severity, ended=True))
             alerts.append(self._alert(each, message, each.incident.severity, ended))
         return self._post(alerts)
+
+    def again(self, left: LeftMails, now: int) -> list[str]:
+        """Nothing: there is one receiver."""
+        return []
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Posts incidents that last again, so that their alerts do not end."""

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Collection
-from email import policy
+import time
+from collections.abc import Collection, Sequence
+from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import formatdate
+
+import structlog
 
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings.notify import EmailChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
+from pipelines.notify.left import LeftMail, LeftMails
 from pipelines.notify.message import Message
 from pipelines.notify.news import News
 from pipelines.notify.secrets import secret
 
 _POLICY = policy.SMTP.clone(max_line_length=998)
 """Lines are as long as RFC 5322 allows: a folded subject would begin with a space."""
+
+_GIVEN_UP_MS = 5 * 86_400_000
+"""A recipient is not asked again for longer, milliseconds: RFC 5321, section 4.5.4.1, says four to five days."""
+
+Answer = tuple[int, bytes | str]
+"""Status and text of a mail server."""
+
+log = structlog.get_logger()
 
 _OF_THE_MESSAGE = (552, 554)
 """Statuses that say that this message is wrong, not the account or the server."""
@@ -36,28 +48,85 @@ class EmailSender:
 
     def __init__(self, name: str, channel: EmailChannel) -> None:
         self._name, self._channel = name, channel
+        self._where = f"channel {name}, {channel.server}"
 
     def escape(self, text: str) -> str:
         """The text: the mail is plain text."""
         return text
 
-    def send(self, message: Message) -> str:
-        """Sends the mail; its ``Message-ID`` is made of the deduplication id."""
-        channel, where = self._channel, f"channel {self._name}, {self._channel.server}"
-        key = password(self._name, channel)
+    def send(self, message: Message, left: LeftMails) -> str:
+        """Sends the mail; its ``Message-ID`` is made of the deduplication id.
+
+        It counts as sent when a recipient has taken it. Recipients who are refused for the moment, and those who still
+        wait for an earlier mail, get it later by `again`.
+        """
+        to = [each for each in self._channel.recipients if each not in left.recipients]
+        if not to:
+            raise SendError("NOTIFY_UNREACHABLE", "no recipient has taken the mails of before", self._where)
+        mail = self._mail(message)
+        refused = self._deliver(mail, to)
+        later = {each: answer for each, answer in refused.items() if _for_the_moment(answer)}
+        if len(refused) == len(to):
+            raise _refused(next(iter((later or refused).values())), self._where, None)
+        waiting = LeftMail(message.id, mail.as_bytes().decode(), int(time.time() * 1000))
+        left.add([*later, *left.recipients], waiting)
+        told = "".join(f"; {each}: {_said(answer)}" for each, answer in refused.items())
+        if told:
+            log.warning("some recipients have not taken a mail", channel=self._name, id=message.id, reason=told[2:])
+        count = f"{len(to) - len(refused)} of {len(self._channel.recipients)}"
+        return f"{self._where} took it for {count} recipients{told}"
+
+    def again(self, left: LeftMails, now: int) -> list[str]:
+        """Sends each recipient the mails that they have not taken yet, the oldest first."""
+        return [why for each in sorted(left.recipients) if (why := self._catch_up(each, left, now))]
+
+    def _catch_up(self, recipient: str, left: LeftMails, now: int) -> str:
+        """Sends a recipient what waits; returns why they do not take it."""
+        while first := left.first(recipient):
+            if recipient in self._channel.recipients:
+                why, hopeless = self._tried(first, recipient)
+                if why and not hopeless and now - first.since < _GIVEN_UP_MS:
+                    return f"{recipient}: {why}"
+                facts = {"channel": self._name, "recipient": recipient, "id": first.id}
+                if why:
+                    log.error("a mail to one recipient is given up", reason=why, **facts)
+                else:
+                    log.info("told a recipient who was refused before", **facts)
+            left.done(recipient)
+        return ""
+
+    def _tried(self, waiting: LeftMail, recipient: str) -> tuple[str, bool]:
+        """Sends a mail to one recipient; returns why it was not taken, and whether it never will be."""
+        mail = message_from_bytes(waiting.mail.encode(), EmailMessage, policy=_POLICY)
+        try:
+            answer = self._deliver(mail, [recipient]).get(recipient)
+        except SendError as error:
+            if not error.hopeless:
+                raise
+            return error.what, True
+        return (_said(answer), not _for_the_moment(answer)) if answer else ("", False)
+
+    def _deliver(self, mail: EmailMessage, to: Sequence[str]) -> dict[str, Answer]:
+        """Sends a mail to some recipients; returns those who were refused, with the answer.
+
+        Raises:
+            SendError: If it was not taken for any recipient, for a reason that is not the recipients'.
+            NewnormalError: ``NOTIFY_SECRET``.
+        """
+        channel, key = self._channel, password(self._name, self._channel)
         try:
             with self._server() as server:
                 if key and channel.user:
                     server.login(channel.user, key)
-                refused = server.send_message(self._mail(message))
+                refused = server.send_message(mail, channel.sender, to)
         except smtplib.SMTPRecipientsRefused as error:
-            raise _refused(next(iter(error.recipients.values())), where, key) from None
+            refused = error.recipients
         except smtplib.SMTPResponseException as error:
-            raise _refused((error.smtp_code, error.smtp_error), where, key) from None
+            raise _refused((error.smtp_code, error.smtp_error), self._where, key) from None
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
             what = str(error) or type(error).__name__
-            raise SendError("NOTIFY_UNREACHABLE", visible(what.replace(key or "\0", "***")), where) from None
-        return f"{where} took it for {len(channel.recipients) - len(refused)} of {len(channel.recipients)} recipients"
+            raise SendError("NOTIFY_UNREACHABLE", visible(what.replace(key or "\0", "***")), self._where) from None
+        return {each: (answer[0], _text(answer).replace(key or "\0", "***")) for each, answer in refused.items()}
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Nothing: people are told once."""
@@ -89,9 +158,20 @@ def password(name: str, channel: EmailChannel) -> str | None:
     return secret(f"notify.channels.{name}.password", channel.password_file, channel.password_variable)
 
 
-def _refused(answer: tuple[int, bytes | str], where: str, key: str | None) -> NewnormalError:
-    status, said = answer
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-    what = f"it answered {status} {visible(text.replace(key or chr(0), '***'))}"
-    code = "NOTIFY_UNREACHABLE" if 400 <= status < 500 else "NOTIFY_REFUSED"
-    return SendError(code, what, where, hopeless=status in _OF_THE_MESSAGE)
+def _refused(answer: Answer, where: str, key: str | None) -> NewnormalError:
+    what = f"it answered {_said(answer).replace(key or chr(0), '***')}"
+    code = "NOTIFY_UNREACHABLE" if _for_the_moment(answer) else "NOTIFY_REFUSED"
+    return SendError(code, what, where, hopeless=answer[0] in _OF_THE_MESSAGE)
+
+
+def _said(answer: Answer) -> str:
+    return f"{answer[0]} {visible(_text(answer))}"
+
+
+def _text(answer: Answer) -> str:
+    return answer[1].decode("utf-8", "replace") if isinstance(answer[1], bytes) else answer[1]
+
+
+def _for_the_moment(answer: Answer) -> bool:
+    """Whether a server may take it later, as with greylisting or a full mailbox."""
+    return 400 <= answer[0] < 500

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from engine.spec.errors import NewnormalError
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message
 from pipelines.notify.news import News
 
@@ -43,12 +44,27 @@ class Sender(Protocol):
     def escape(self, text: str) -> str:
         """Makes a text harmless where the receiver would take parts of it for markup."""
 
-    def send(self, message: Message) -> str:
+    def send(self, message: Message, left: LeftMails) -> str:
         """Sends a message; returns what the receiver answered.
+
+        Args:
+            message: The message.
+            left: Takes the message for those recipients of a mail who were refused for the moment.
 
         Raises:
             SendError: If it was not taken.
             NewnormalError: ``NOTIFY_SECRET``.
+        """
+
+    def again(self, left: LeftMails, now: int) -> list[str]:
+        """Sends mails again that single recipients have not taken yet; returns why some still have not.
+
+        Args:
+            left: The mails; those that are taken, or given up, are removed.
+            now: The present, epoch milliseconds.
+
+        Raises:
+            SendError: If the server takes nothing now.
         """
 
     def repeat(self, lasting: Collection[News]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from pipelines.contracts.settings.notify import SlackChannel
 from pipelines.notify.channels.http import post
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message
 from pipelines.notify.news import News
 
@@ -34,13 +35,17 @@ class SlackSender:
         """
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
-    def send(self, message: Message) -> str:
+    def send(self, message: Message, left: LeftMails) -> str:
         """Posts the message; the deduplication id is in the last line of the attachment."""
         worst = max(message.news, key=lambda each: each.rank).incident.severity
         over = all(each.state == "resolved" for each in message.news)
         attachment = {"color": _OVER if over else _COLORS[worst], "text": message.text, "footer": message.id}
         body = {"text": message.title, "attachments": [{**attachment, "fallback": message.title}]}
         return post(self._name, self._channel, body, {})
+
+    def again(self, left: LeftMails, now: int) -> list[str]:
+        """Nothing: there is one receiver."""
+        return []
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Nothing: a chat is told once."""

@@ -9,6 +9,7 @@ import orjson
 
 from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
 from pipelines.notify.channels.http import post
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, link
 from pipelines.notify.news import News
 
@@ -31,7 +32,7 @@ class WebhookSender:
         """The text: JSON needs no more."""
         return text
 
-    def send(self, message: Message) -> str:
+    def send(self, message: Message, left: LeftMails) -> str:
         """Posts the message; the deduplication id is also in the header ``Idempotency-Key``."""
         body: dict[str, Any] = {"id": message.id, "state": message.state, "title": message.title, "text": message.text}
         body |= {"incidents": [self._incident(each) for each in message.news]}
@@ -40,6 +41,10 @@ class WebhookSender:
     def _incident(self, news: News) -> dict[str, Any]:
         known = {"id": news.id, "state": news.state, "incident": orjson.loads(news.incident.to_json())}
         return known | ({"link": link(news.incident, self._settings)} if self._settings.console else {})
+
+    def again(self, left: LeftMails, now: int) -> list[str]:
+        """Nothing: there is one receiver."""
+        return []
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Nothing: a webhook is told once."""

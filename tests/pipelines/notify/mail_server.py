@@ -37,6 +37,7 @@ class MailServer:
         encrypted: For each mail whether it came over TLS.
         tried: The user names and passwords that it was told.
         recipient: The answer to each recipient.
+        refused: Another answer to some of them.
         wrong: The answer to a wrong password.
         address: Where it listens.
     """
@@ -49,6 +50,7 @@ class MailServer:
         self.encrypted: list[bool] = []
         self.tried: list[tuple[str, str]] = []
         self.recipient, self.wrong = "250 fine", "535 5.7.8 wrong user or password"
+        self.refused: dict[str, str] = {}
         self.address = ""
 
     async def serve(self, ready: threading.Event, over: asyncio.Event) -> None:
@@ -63,9 +65,10 @@ class MailServer:
     async def handle_RCPT(  # noqa: N802  aiosmtpd names it
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _: Any
     ) -> str:
-        if self.recipient.startswith("250"):
+        answer = self.refused.get(address, self.recipient)
+        if answer.startswith("250"):
             envelope.rcpt_tos.append(address)
-        return self.recipient
+        return answer
 
     async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802  the same
         assert isinstance(envelope.content, bytes)

@@ -16,6 +16,7 @@ from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
+from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, Said
 from pipelines.notify.trial import try_channel
@@ -32,8 +33,8 @@ def settings(**channel: Any) -> NotifySettings:
 def send(given: NotifySettings, *found: News) -> str:
     mine = sender("night", given)
     if len(found) > 1:
-        return mine.send(summary(found, given, mine.escape))
-    return mine.send(single(found[0], given.channels["night"], given, "v1", mine.escape))
+        return mine.send(summary(found, given, mine.escape), LeftMails())
+    return mine.send(single(found[0], given.channels["night"], given, "v1", mine.escape), LeftMails())
 
 
 def test_a_webhook_gets_the_message_the_whole_incident_and_a_deduplication_id() -> None:

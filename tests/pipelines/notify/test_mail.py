@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,21 @@ import pytest
 import trustme
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.notify import teller
+from pipelines.notify.channels import email
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
+from pipelines.notify.left import LeftMails
+from pipelines.notify.memory import Memory
 from pipelines.notify.message import single
 from pipelines.notify.news import News, Said
+from pipelines.notify.teller import Teller
 from pipelines.notify.trial import try_channel
 from tests.pipelines.notify.mail_server import USER, MailServer, certificate, mail_server
-from tests.pipelines.notify.receivers import incident
+from tests.pipelines.notify.receivers import incident, until
 
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")  # so says aiosmtpd of smtps
 HOSTILE = incident(message="<!channel> & \x1b[2J\r\nBcc: all@example.org", note="${x}")
@@ -32,7 +40,7 @@ def settings(server: MailServer, **more: Any) -> NotifySettings:
 
 def send(given: NotifySettings, news: News) -> str:
     mine = sender("night", given)
-    return mine.send(single(news, given.channels["night"], given, "v1", mine.escape))
+    return mine.send(single(news, given.channels["night"], given, "v1", mine.escape), LeftMails())
 
 
 def refused(given: NotifySettings) -> NewnormalError:
@@ -145,3 +153,89 @@ def test_a_mail_server_that_knows_no_recipient_is_explained() -> None:
         assert (error.code, error.what) == ("NOTIFY_REFUSED", "it answered 550 no such user")
         server.recipient = "451 later"
         assert refused(settings(server, security="none")).code == "NOTIFY_UNREACHABLE"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A channel looks often and asks again soon."""
+    for name, seconds in (("_LOOK", 0.02), ("_FIRST", 0.02), ("_LONGEST", 0.04)):
+        monkeypatch.setattr(teller, name, seconds)
+
+
+@contextmanager
+def telling(server: MailServer, folder: Path, *found: Incident) -> Iterator[tuple[Teller, Memory]]:
+    """A teller of a mail channel that has read some incidents."""
+    mail = {"kind": "email", "sender": "n@example.org", "recipients": ["a@example.org", "b@example.org"]}
+    given = load(**{"notify.channels": {"night": mail | {"server": server.address, "security": "none"}}})
+    memory = Memory(folder, ["night"])
+    memory.begin("incidents")
+    memory.take("incidents", found, {0: 1}, 0)
+    mine = Teller("night", given, memory, lambda: ("incidents", "v1"))
+    mine.start()
+    try:
+        yield mine, memory
+    finally:
+        mine.stop()
+        mine.join(10)
+        memory.close()
+
+
+def taken(server: MailServer, recipient: str) -> list[str]:
+    """The ids of the mails that a recipient got."""
+    return [str(mail["X-Newnormal-Id"]) for to, mail in server.got if recipient in to]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_recipient_who_is_refused_for_the_moment_gets_each_mail_once_and_in_order_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    """Greylisting, or a full mailbox, of one of two recipients."""
+    with mail_server() as server:
+        server.refused = {"b@example.org": "451 4.7.1 greylisted, try again later"}
+        with telling(server, tmp_path, incident()) as (mine, memory):
+            until(lambda: mine.figures().failed >= 2)
+            assert (mine.figures().sent, memory.said("night")["aaa"].number) == (1, 1), "the other one was told"
+            assert "b@example.org: 451 4.7.1 greylisted" in mine.figures().reason
+            memory.take("incidents", [incident(status="resolved", revision=1)], {0: 2}, 0)
+            until(lambda: len(taken(server, "a@example.org")) == 2)
+            assert mine.figures().failing_since is not None, "doctor and the metrics see it"
+        with telling(server, tmp_path) as (mine, _):
+            until(lambda: mine.figures().failed >= 1)
+            assert taken(server, "b@example.org") == []
+            server.refused = {}
+            until(lambda: len(taken(server, "b@example.org")) == 2 and mine.figures().failing_since is None)
+        first = next(mail for to, mail in server.got if to == ["b@example.org"])
+        assert first["Subject"] == server.got[0][1]["Subject"] and first.get_content() == server.got[0][1].get_content()
+        for each in ("a@example.org", "b@example.org"):
+            assert taken(server, each) == ["aaa:1:opened", "aaa:2:resolved"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_recipient_whom_the_server_does_not_know_is_not_asked_again_and_one_is_given_up_after_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mail_server() as server:
+        server.refused = {"b@example.org": "550 no such user"}
+        with telling(server, tmp_path / "one", incident()) as (mine, memory):
+            until(lambda: mine.figures().sent == 1)
+            assert memory.left("night").recipients == frozenset()
+        server.refused = {"b@example.org": "452 mailbox full"}
+        monkeypatch.setattr(email, "_GIVEN_UP_MS", 0)
+        with telling(server, tmp_path / "two", incident("bbb")) as (mine, memory):
+            until(lambda: mine.figures().sent == 1 and not memory.left("night").recipients)
+        assert taken(server, "a@example.org") == ["aaa:1:opened", "bbb:1:opened"]
+        assert taken(server, "b@example.org") == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_message_that_all_recipients_refuse_for_the_moment_is_not_told_and_its_last_state_is_sent(
+    tmp_path: Path,
+) -> None:
+    with mail_server() as server:
+        server.recipient = "451 later"
+        with telling(server, tmp_path, incident()) as (mine, memory):
+            until(lambda: mine.figures().failed >= 2)
+            assert memory.said("night") == {} and memory.left("night").recipients == frozenset()
+            server.recipient = "250 fine"
+            until(lambda: mine.figures().sent == 1)
+        assert [to for to, _ in server.got] == [["a@example.org", "b@example.org"]]
