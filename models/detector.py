@@ -264,6 +264,7 @@ class Detector:
             turned=made["turned"],
             state_score=made["state_score"],
             state=made["state"],
+            lent=made["lent"],
         )
         return verdicts, Standing(after["onset"], after["values"], after["regime"], after["levels"])
 

@@ -21,8 +21,11 @@ from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration, series_calibration
 from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
 from models.feedback import Feedback, fade, worth_of
+from models.joined_again import joined_again, learn_joined_again
+from models.joined_again import new_state as new_again
 from models.kernels import kernel
 from models.records import Layout, Record, Table, constants, record_type
+from models.regimes.config import RegimesConfig
 from models.verdicts import Kind, Verdicts, without_band
 
 _BY_METRICS, _BY_STRONGEST, _BY_MODEL = math.log(0.05), math.log(0.05), math.log(0.9)
@@ -110,6 +113,7 @@ class Joined:
 
     Args:
         config: The constants, as of the detector.
+        regimes: Those of what comes back, as of the detector.
 
     >>> joined = Joined(DetectorConfig())
     >>> state, minutes = joined.new_state(1), np.arange(21)
@@ -119,7 +123,7 @@ class Joined:
     array([ 0., 64.])
     """
 
-    def __init__(self, config: DetectorConfig) -> None:
+    def __init__(self, config: DetectorConfig, regimes: RegimesConfig | None = None) -> None:
         self.config = config
         self.calibration = nats_calibration(config.forget)
         self.whole = series_calibration(
@@ -134,6 +138,7 @@ class Joined:
             whole=self.whole,
             repeats=self.repeats,
             feedback=self.feedback,
+            regimes=regimes or RegimesConfig(),
         )
 
     def new_state(self, n: int) -> Columns:
@@ -142,7 +147,7 @@ class Joined:
 
     def _columns(self, n: int) -> Columns:
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
-        columns |= prefixed("whole.", self.whole.new_state(n))
+        columns |= prefixed("whole.", self.whole.new_state(n)) | prefixed("again.", new_again(n))
         said = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
         return columns | prefixed("feedback.", said) | {"seen": np.zeros(n)}
 
@@ -153,6 +158,7 @@ class Joined:
     def accept(self, state: Columns, entities: Ints) -> None:
         """Ends the incidents of some entities, which their next verdict says; changes those rows of the state."""
         self.repeats.close(Rows(state, entities, "repeats."))
+        state["again.nats"][entities] = 0.0
 
     def join(
         self,
@@ -164,6 +170,7 @@ class Joined:
         onset: Ints | None = None,
         taught: Flags | None = None,
         away: Array | None = None,
+        lent: Array | None = None,
     ) -> JoinedVerdicts:
         """Joins the verdicts of windows one after the other, and learns from each how unusual they were together.
 
@@ -177,6 +184,7 @@ class Joined:
             taught: Whether a window may be learned from; ``None``: each may, shape (m,).
             away: How far each metric lies from its last accepted normal while an incident of it is open, in nats;
                 ``None``: none is; shape (n,).
+            lent: Evidence that each metric was lent as it is told again, in nats; ``None``: none was; shape (n,).
         """
         m, n = len(windows.entity), len(evidence)
         made, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
@@ -185,7 +193,8 @@ class Joined:
             together = Together(np.zeros(m), np.zeros(n), np.full(n, np.nan))
         onset = np.full(n, NEVER) if onset is None else onset
         taught = np.ones(m, np.bool_) if taught is None else taught
-        given = Given(evidence, judged, onset, taught, np.zeros(n) if away is None else away)
+        away, lent = np.zeros(n) if away is None else away, np.zeros(n) if lent is None else lent
+        given = Given(evidence, judged, onset, taught, away, lent)
         with self._layout.opened(state, windows.entity) as (table, rows):
             run(self._constants, table, windows._replace(entity=rows), given, asked, together, made, shares, suggested)
         channels = ("metrics", "strongest", "together") if asked else ("metrics", "strongest")
@@ -201,6 +210,7 @@ class Given(NamedTuple):
     onset: Ints
     taught: Any
     away: Array
+    lent: Array
 
 
 @kernel
@@ -234,13 +244,7 @@ def run(
         first, end = windows.first[i], windows.first[i + 1]
         by_model = together.evidence[i] if asked else 0.0
 
-        metrics, mean, most, whole = 0.0, 0.0, 0.0, 0.0
-        for j in range(first, end):
-            whole += given.evidence[j]
-            if given.judged[j]:
-                metrics += 1
-                mean += min(given.evidence[j], _CLIP)
-                most = max(most, given.evidence[j])
+        metrics, mean, most, whole, again = _of_metrics(given, first, end)
         pieces = max(metrics, 1.0)
         surprise = compressed(mean_surprise_of(mean / pieces, pieces))
         average = tail_evidence(constants.calibration, entity.metrics, surprise)
@@ -251,12 +255,19 @@ def run(
         verdict.metrics, verdict.strongest, verdict.together = average * trust, strongest * trust, by_model * trust
         combined = _combined(verdict, asked)
         verdict.probability = math.exp(-tail_rarity(constants.whole, entity.whole, combined))
-        both = combined * worth_of(constants.feedback, entity.feedback)
-        verdict.record_score = scored(damp(constants.repeats, entity.repeats, both), config.joined_half)
+        worth, worst = worth_of(constants.feedback, entity.feedback), float(entity.repeats.worst)
+        both = combined * worth
+        lent = (
+            trust
+            * worth
+            * joined_again(constants.regimes, config.joined_half, entity.again, worst, again, time, config.threshold)
+        )
+        ranked = max(damp(constants.repeats, entity.repeats, both), lent)
+        verdict.record_score = scored(ranked, config.joined_half)
         loud = verdict.record_score >= config.threshold
         kind = _LEARNING if seen < config.learning else _ANOMALY if loud else _NORMAL
         told = valid and kind != _LEARNING
-        busy = both >= constants.repeats.notable
+        busy = max(both, lent) >= constants.repeats.notable
         course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if told else 0.0, False)
         verdict.kind, verdict.incident = course_of(config.threshold, course, kind, told)
         verdict.since = NEVER
@@ -282,8 +293,23 @@ def run(
                 learn_tail(constants.calibration, entity.metrics, surprise)
                 learn_tail(constants.whole, entity.whole, combined)
             learn_repeats(constants.repeats, entity.repeats, both, time, course, begun)
+            learn_joined_again(config.joined_half, entity.again, config.forget, course, time)
             fade(constants.feedback, entity.feedback)
             entity.seen = verdict.seen = seen + 1
+
+
+@kernel
+def _of_metrics(given: Given, first: int, end: int) -> tuple[float, float, float, float, bool]:
+    """Of judged metrics the number and the sum of clipped evidence, the largest, of all the sum; is one told again."""
+    metrics, mean, most, whole, again = 0.0, 0.0, 0.0, 0.0, False
+    for j in range(first, end):
+        whole += given.evidence[j]
+        if given.judged[j]:
+            metrics += 1
+            mean += min(given.evidence[j], _CLIP)
+            most = max(most, given.evidence[j])
+            again |= given.lent[j] > 0
+    return metrics, mean, most, whole, again
 
 
 @kernel

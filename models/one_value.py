@@ -53,7 +53,7 @@ _SPREAD_FROM = 2
 """Values from which on there is a band to be shown: fewer say nothing of how far values spread."""
 
 EVIDENCE = ("point", "window", "record", "change", "frozen")
-_FLOATS = ("record_score", "state_score", "state", "probability", "typical", "lower", "upper")
+_FLOATS = ("record_score", "state_score", "state", "lent", "probability", "typical", "lower", "upper")
 _INTS = ("kind", "since", "onset", "incident", "turned")
 _GROUPS = {"evidence": EVIDENCE, "experts": (*EXPERTS, *NAMES), "expected": (*EXPERTS, *NAMES), "context": CONTEXT}
 VERDICT = record_type(
@@ -289,7 +289,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
 
     verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
     verdict.onset, verdict.incident, verdict.turned = told.onset, told.incident, told.turned
-    verdict.state = _state(decision, told) if valid else 0.0
+    verdict.state, verdict.lent = _state(decision, told) if valid else 0.0, lent if valid else 0.0
     verdict.state_score = state_score(constants.regimes, verdict.state)
     verdict.probability = math.exp(
         -combine_two(

@@ -89,6 +89,7 @@ class SeriesVerdicts(Verdicts):
         state_score: How far the value lies from the last accepted normal while an incident is open, told of or not, 0
             to 100; 0: none is.
         state: The same as evidence, in nats, see `models.regimes.distance`.
+        lent: Evidence that the value was lent as the same was news before, in nats, see `models.regimes.again`.
     """
 
     experts: dict[str, Array]
@@ -99,6 +100,7 @@ class SeriesVerdicts(Verdicts):
     turned: Ints
     state_score: Array
     state: Array
+    lent: Array
 
     def part(self, rows: slice) -> SeriesVerdicts:
         """Some of the verdicts."""

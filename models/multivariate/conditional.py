@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from models.arrays import Array, Columns, Ints
-from models.kernels import kernel
+from models.kernels import kernel, within
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.state import Machine
 
@@ -57,7 +57,7 @@ def expect(
         if judgeable[i]:
             error[i] = z[i] - drift
         else:
-            z[i] = drift
+            z[i] = _unseen(machine.before[i], drift)
             hidden[i] = machine.held[i] > 0  # a column never used is uncorrelated: nothing is missing
     if hidden.any():
         precision = _marginal(precision, np.flatnonzero(hidden))
@@ -71,6 +71,20 @@ def expect(
 
 
 @kernel
+def _unseen(before: float, drift: float) -> float:
+    """What is taken for a standardised value that is missing: no farther out than the one before it, or than usual.
+
+    What the window before says may not be bounded: regressions of many metrics on few windows can be explosive, and
+    what they say of one gap would be what they start from in the next.
+
+    >>> _unseen(0.2, -0.7), _unseen(0.2, 30.0), _unseen(-4.0, -30.0)
+    (-0.7, 1.0, -4.0)
+    """
+    most = max(abs(before), 1.0)
+    return within(drift, -most, most)
+
+
+@kernel
 def _marginal(precision: Array, hidden: Ints) -> Array:
     """The precision of the metrics that are there, when the others are not known; 1 on the diagonal of those.
 
@@ -80,7 +94,10 @@ def _marginal(precision: Array, hidden: Ints) -> Array:
     if not np.isfinite(precision).all():  # of a damaged state: compiled code cannot invert it, and says so by an error
         return precision
     rows, columns = precision[hidden], np.ascontiguousarray(precision[:, hidden])
-    rest = precision - columns @ np.linalg.inv(np.ascontiguousarray(rows[:, hidden])) @ rows
+    between = np.ascontiguousarray(rows[:, hidden])
+    if np.linalg.slogdet(between)[0] <= 0:  # as above: no precision has such a part
+        return precision
+    rest = precision - columns @ np.linalg.inv(between) @ rows
     for i in hidden:
         rest[i], rest[:, i] = 0.0, 0.0
         rest[i, i] = 1.0
@@ -114,7 +131,7 @@ def _renew(config: MultivariateConfig, machine: Machine, columns: int) -> None:
         for j in range(columns):
             shared = min(machine.held[i], machine.held[j])
             trust = shared / (shared + config.prior)
-            then[i, j] = float(machine.then[i, j]) * trust
+            then[i, j] = within(float(machine.then[i, j]), -1.0, 1.0) * trust  # a correlation, whatever was stored
             covariance[i, j] = float(machine.now[i, j]) * (1.0 if i == j else trust)
         blank = config.prior / (machine.held[i] + config.prior) * max(1 - float(machine.now[i, i]), 0.0)
         covariance[i, i] += config.noise + blank

@@ -19,6 +19,7 @@ from models.families.choice import NONE, MetricKind
 from models.families.suited import About
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.cli.main import app
+from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
 from pipelines.evaluation.recorded import judge
 
@@ -162,7 +163,7 @@ def test_verdicts_and_state_are_the_same_wherever_a_history_with_returns_is_cut(
 
 
 @pytest.mark.parametrize("pause", [9, 30, 120])
-def test_each_metric_of_a_machine_that_surges_again_is_told_again(pause: int) -> None:
+def test_each_metric_of_a_machine_that_surges_again_and_the_machine_are_told_again(pause: int) -> None:
     levels, begins = _levels(pause, 4, 2.6)
     times = BEGIN + np.arange(len(levels)) * STEP
     frame = pl.concat(
@@ -170,7 +171,7 @@ def test_each_metric_of_a_machine_that_surges_again_is_told_again(pause: int) ->
         for seed, (metric, draw) in enumerate([(name, FAMILIES[family][1]) for name, family in METRICS.items()])
     )
     verdicts = judge(frame, load().detector).filter(kind="anomaly")
-    for metric in METRICS:
+    for metric in (*METRICS, JOINED):
         ends = verdicts.filter(metric=metric)["window_end"].to_numpy()
         for begin in begins:
             assert ((ends >= times[begin]) & (ends < times[begin + 9])).any(), (metric, begin)

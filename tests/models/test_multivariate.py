@@ -210,3 +210,41 @@ def test_a_machine_whose_state_is_damaged_stops_no_other_machine() -> None:
         value[0, window % 5 % 4] = np.nan if window % 5 == 0 else value[0, window % 5 % 4]
         verdicts = model.step(both, np.arange(2), np.repeat(time, 2), np.repeat(value, 2, axis=0))
         assert verdicts.record_score[1] == model.step(alone, np.array([0]), time, value).record_score[0]
+
+
+def test_what_is_taken_for_missing_values_does_not_grow_from_gap_to_gap() -> None:
+    """Many metrics, few windows and many gaps: the regression on the window before is explosive.
+
+    What it says of a gap was taken for a value without a bound. It grew from gap to gap beyond 1e18, and then the
+    matrices could not be inverted: *Matrix is singular*, from compiled code.
+    """
+    rng, width, steps, machines = np.random.default_rng(0), 32, 150, 12
+    load = rng.normal(size=(steps, machines, 1))
+    values = 50 + 3 * load + rng.normal(size=(steps, machines, width))
+    first = rng.integers(0, 60, (machines, width))  # metrics come one after the other
+    absent = (np.arange(steps)[:, None, None] < first) | (rng.random(values.shape) < 0.25)
+    values[absent] = np.nan
+    verdicts, state = _stream(Multivariate(MultivariateConfig(), width), values)
+    # no value lies farther out than 10 standard deviations, so no gap does
+    assert np.abs(state["before"]).max() < 10
+    assert np.isfinite(verdicts[-1].record_score).all()
+    # a precision has a positive diagonal
+    dynamic = state["dynamic"].reshape(machines, width, width)
+    assert (np.diagonal(dynamic, axis1=1, axis2=2) > 0).all()
+
+
+def test_a_machine_whose_stored_regressions_are_singular_is_judged() -> None:
+    """States that were stored before have such matrices."""
+    values = _correlated(40, 1, 4)
+    model = Multivariate(MultivariateConfig(), 4)
+    state = _stream(model, values)[1]
+    for name in ("static", "dynamic"):
+        state[name][:] = 0.0
+    state["then"][:] = 1e15
+    row, gap = np.array([0]), values[-1].copy()
+    gap[0, :2] = np.nan
+    for i in range(40, 60):
+        verdict = model.step(state, row, np.array([i * STEP]), gap if i % 2 else values[i - 40])
+        assert np.isfinite(verdict.record_score).all()
+    healed = state["dynamic"].reshape(4, 4)
+    assert (np.diag(healed) > 0.1).all()

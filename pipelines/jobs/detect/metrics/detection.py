@@ -95,7 +95,7 @@ class Detection:
         every = config or ModelConfig()
         series = replace(every.series, threshold=settings.threshold, timezone=settings.timezone)
         self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence)
-        self.joined, self.machines = Joined(series), Machines(every.machine, series.learning)
+        self.joined, self.machines = Joined(series, every.regimes), Machines(every.machine, series.learning)
         self.absence = AbsenceWatch(settings.threshold, end)
         self.family, self.unusual = settings.family, unusual(settings.threshold)
         self.says = says
@@ -167,10 +167,7 @@ class Detection:
         made, standing = self._judge(state, rows, ruled, about(frame, self.family))
         verdicts = RowVerdicts(made, standing.onset, ruled)
         verdicts.recover(came, heard.series)
-        # of a machine that sends again, its joint model takes what was expected; of a metric that does, what came
-        expected = np.where(np.isfinite(made.typical), made.typical, sent.value)
-        whole = rows._replace(value=np.where(back[1] != NEVER, expected, sent.value))
-        joined = self._together(state, whole, step, made, ruled, back[1])
+        joined = self._together(state, rows, step, made, ruled, back[1])
         if self.says:
             for part in steps(step):
                 believe_series(state, sent.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
@@ -281,8 +278,8 @@ class Detection:
             taught = ~np.logical_or.reduceat(skipped, first)
         together = self.machines.step(state, windows, rows.series[some], value, seen, learned)
         columns = state.entities.columns
-        onset, away = verdicts.onset[some], verdicts.state[some]
-        made = self.joined.join(columns, windows, evidence, judged, together, onset, taught, away)
+        onset, away, lent = verdicts.onset[some], verdicts.state[some], verdicts.lent[some]
+        made = self.joined.join(columns, windows, evidence, judged, together, onset, taught, away, lent)
         return JoinedWindows(windows, begins, some, made, _recover(made, windows, back[some]))
 
 
