@@ -17,7 +17,7 @@ AHEAD_MS = 60_000
 DEMO_HISTORY_MS = 2_700_000
 """The history that a `demo` begins with, milliseconds."""
 
-_LIVE_VMS = ((3, 15), (11, 5), (6, 9), (13, 2), (0, 12))
+DEMO_LIVE_VMS = ((3, 15), (11, 5), (6, 9), (13, 2), (0, 12))
 """Of each run of the demo, in turn, the VM with the surge and the VM with the outage: on two hosts, and not in the
 history's incidents."""
 
@@ -187,7 +187,7 @@ def demo(now: int, seed: int = 1, earlier: Sequence[int] = ()) -> SimulatorConfi
     )
     live = [
         incident
-        for at, (surge, outage) in zip(runs, cycle(_LIVE_VMS), strict=False)
+        for at, (surge, outage) in zip(runs, cycle(DEMO_LIVE_VMS), strict=False)
         for incident in (
             InjectedIncident("spike", vm + surge, at + 20_000, at + 110_000, size=4.0),
             InjectedIncident("outage", vm + outage, at + 40_000, at + 130_000),

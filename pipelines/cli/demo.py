@@ -108,7 +108,7 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
                 return time.monotonic() >= end or inputs.failure is not None
 
             if inputs.pause:
-                write(settings, inputs.pause)
+                write(settings, *inputs.pause)
             inputs.start()
             note(Registry(settings), settings, driver.program.names)
             end = time.monotonic() + limit if limit else float("inf")

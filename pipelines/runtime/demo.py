@@ -49,8 +49,8 @@ class Inputs:
         self._outlet = ExitStack()
 
     @property
-    def pause(self) -> Rule | None:
-        """The rule for the silence since the last run, to be written before the sources start; see `Runs.pause`."""
+    def pause(self) -> list[Rule]:
+        """The rules for the silence since the last run, to be written before the sources start; see `Runs.pause`."""
         return self.runs.pause(self.agent.entity)
 
     def start(self) -> None:

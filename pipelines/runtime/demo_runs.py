@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from datagen.simulator.config import DEMO_HISTORY_MS
+from datagen.simulator.config import DEMO_HISTORY_MS, DEMO_LIVE_VMS
 from engine.spec.duration import iso
 from pipelines.contracts.records import Rule
+
+_SIMULATED = ("host-???", "vm-?????")
+"""Globs of the names of the simulated machines."""
+
+_MOST = 60
+"""The most earlier runs from which one goes on: each is computed again."""
 
 
 class Runs:
     """The earlier runs of the demo, and how far they came; kept in a file.
 
     The site goes on from the earlier runs, with the time between as further history, unless the last one ended before
-    the history of a new demo begins. Then the site starts anew: nothing is known of the time between.
+    the history of a new demo begins. Then the site starts anew: nothing is known of the time between. Of many runs the
+    oldest are forgotten, as many at a time as change places with each other: then counters begin later, as after a
+    reboot, and each run that is left has its surge and its outage on the machines on which they were.
 
     Args:
         file: The file.
@@ -31,7 +39,9 @@ class Runs:
         known = json.loads(file.read_text()) if file.exists() else {}
         self.until: int | None = known.get("until")
         goes_on = self.until is not None and self.until > now - DEMO_HISTORY_MS
-        self.earlier: tuple[int, ...] = tuple(known.get("runs", ())) if goes_on else ()
+        earlier = tuple(known.get("runs", ())) if goes_on else ()
+        turns = len(DEMO_LIVE_VMS)
+        self.earlier: tuple[int, ...] = earlier[-(-max(0, len(earlier) - _MOST) // turns) * turns :]
 
     def reach(self, until: int) -> None:
         """Notes how far this run has come, so that the next one goes on from there even if this one is killed."""
@@ -39,22 +49,29 @@ class Runs:
         part.write_text(json.dumps({"runs": [*self.earlier, self.now], "until": until}))
         part.replace(self.file)
 
-    def pause(self, machine: str) -> Rule | None:
-        """The rule that nobody is told of the silence between the last run and this one; ``None`` without a pause.
+    def pause(self, machine: str) -> list[Rule]:
+        """The rules that nobody is told of the silence between the last run and this one; empty without a pause.
 
         Args:
-            machine: This machine, whose agent is stopped between the runs. If the site starts anew, all machines are
-                silent until its history begins.
+            machine: This machine, whose agent is stopped between the runs. If the site starts anew, the simulated
+                machines are silent too, until its history begins. Other machines, which are no part of the demo, are
+                not muted.
         """
-        end = self.now if self.earlier else self.now - DEMO_HISTORY_MS
-        if self.until is None or self.until >= end:
-            return None
-        return Rule(
-            id=f"demo-pause-{iso(self.until)}",
-            time=self.until,
-            entity=machine if self.earlier else "*",
-            start=self.until,
-            end=end,
-            skip_result=True,
-            note="newnormal demo was stopped",
-        )
+        if self.until is None or self.until >= self.now:
+            return []
+        until = self.until
+        muted = {machine: self.now}
+        if not self.earlier:
+            muted |= dict.fromkeys(_SIMULATED, self.now - DEMO_HISTORY_MS)
+        return [
+            Rule(
+                id=f"demo-pause-{iso(until)}-{name}",
+                time=until,
+                entity=name,
+                start=until,
+                end=end,
+                skip_result=True,
+                note="newnormal demo was stopped",
+            )
+            for name, end in muted.items()
+        ]

@@ -32,13 +32,13 @@ def sending(gateway: str) -> Iterator[None]:
     ended = threading.Event()
 
     def send() -> None:
-        n = 0
+        n, begun = 0, time.time()
         while not ended.wait(1):
             at, n = int(time.time() * 1000), n + 1
             told = [
                 series({"__name__": name, "instance": f"{machine}:9100"}, (value, at))
                 for machine in MACHINES
-                for name, value in (("cpu", 20.0 + n % 3), ("sent_bytes_total", 1e9 + 5e6 * n))
+                for name, value in (("cpu", 20.0 + n % 3), ("sent_bytes_total", 1e9 + 5e6 * (at / 1000 - begun)))
             ]
             body = pa.compress(request(*told), codec="snappy", asbytes=True)
             httpx.post(f"{gateway}/api/v1/write", content=body, headers=HEADERS, timeout=30).raise_for_status()
