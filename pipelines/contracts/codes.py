@@ -204,6 +204,11 @@ dead("LINE_INVALID", "a line of a text format is broken; its message was refused
 dead("MACHINE_UNKNOWN", "no label of a sample or line names the machine", "send one, or name it in `input.machine`")
 dead("MESSAGE_EMPTY", "a message holds neither a number nor a line", "let its sender leave it out")
 dead(
+    "TOO_MANY_PARTS",
+    "a message holds more samples, lines, labels and other parts than `input.max_parts`; it was not decoded",
+    "send smaller batches, or raise `input.max_parts`",
+)
+dead(
     "TEXT_FIELD",
     "a message of metrics also has fields of text; its numbers were used",
     "send log lines to `logs.agents`; name fields that nobody needs in `input.text_left_out`",

@@ -20,6 +20,7 @@ from pipelines.gateway.compression import decompressed, too_large
 from pipelines.gateway.limits import InFlight, Rate
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken
+from pipelines.gateway.work import TooBusyError, Work
 from pipelines.gateway.writer import RETRY_SECONDS, Writer
 
 _BODY_SECONDS = 30.0
@@ -48,7 +49,7 @@ class Handler:
 
     def __init__(self, settings: Settings, writer: Writer, access: Access, pool: Executor) -> None:
         self._settings, self._limits = settings, settings.gateway
-        self._writer, self._access, self._pool = writer, access, pool
+        self._writer, self._access, self._work = writer, access, Work(pool)
         self._in_flight = InFlight(self._limits.max_in_flight)
         self._rate = Rate(self._limits.rate)
         self.metrics = Metrics(self._in_flight)
@@ -92,12 +93,25 @@ class Handler:
         self._rate.charge(sender, len(data))
         parameters = dict(request.query_params)
 
-        def check() -> Taken:
+        def unpacked() -> bytes:
             whole = decompressed(data, encoding, self._limits.max_decompressed)
             self._reserve(len(whole), protocol, held)
-            return protocol.take(Body(whole, content_type, parameters))
+            return whole
 
-        taken = await asyncio.get_running_loop().run_in_executor(self._pool, check)
+        def check() -> Taken:
+            if len(whole) > most and protocol.parts(body, most) > most:
+                raise too_large(f"more than {most} samples, lines, labels or other parts", "input.max_parts")
+            return protocol.take(body)
+
+        try:
+            whole = await self._work.run(unpacked, 0, request.is_disconnected)
+            body, most = Body(whole, content_type, parameters), self._settings.input.max_parts
+            taken = await self._work.run(check, len(whole), request.is_disconnected)
+        except TooBusyError:
+            error = NewnormalError(
+                "GATEWAY_BUSY", "other requests are checked", "body", "the same later", "nothing was taken"
+            )
+            raise _later(protocol, error, RETRY_SECONDS) from None
         if taken.value is not None:
             await self._writer.write(self._settings.topic(taken.topic), taken.value)
             self.metrics.written(protocol.name, taken.records)

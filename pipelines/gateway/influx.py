@@ -22,7 +22,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.influx_times import NANOSECONDS, are_plain, impossible, timed
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
-from pipelines.jobs.normalize import influx_lines
+from pipelines.jobs.normalize import influx_lines, parts
 from pipelines.jobs.normalize.formats import Rules, guess
 from pipelines.jobs.normalize.influx import InfluxDecoder, usable_fields
 from pipelines.jobs.normalize.influx_plain import PlainLines
@@ -83,12 +83,15 @@ class Influx(Protocol):
         }
         self._plain = PlainLines(self._decoder)
 
+    def parts(self, body: Body, most: int) -> int:
+        return parts.of_text(body.data, _is_log(body))
+
     def take(self, body: Body) -> Taken:
         given = body.parameters.get("precision", "")
         unit = NANOSECONDS.get(given)
         if unit is None:
             raise MalformedError("GATEWAY_PRECISION", f"precision={given[:20]}", "ns, us, ms, s, m, h")
-        logs = LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
+        logs = _is_log(body)
         topic = topics.LOGS_AGENTS if logs else topics.RAW_AGENTS
         record = Log if logs else Telemetry
         name, decoder = self._decoders[record]
@@ -120,6 +123,11 @@ class Influx(Protocol):
             records += decoded.records.num_rows
             stamps = [*stamps, *found["stamp"].drop_nulls().unique()]
         return records if records and are_plain(stamps, unit) else None
+
+
+def _is_log(body: Body) -> bool:
+    """Whether the measurements of a body are log lines."""
+    return LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
 
 
 def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, int, _LeftOut]:

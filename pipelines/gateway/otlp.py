@@ -22,7 +22,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
-from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize import otlp, parts
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.otlp_json import NO_VALUE
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
@@ -30,6 +30,8 @@ from pipelines.jobs.normalize.otlp_plain import PlainPoints
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
+_MOST_DIVIDED = 20_000
+"""The most resources, and data points or log records, of a request that is divided if a part of it cannot be used."""
 _CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 429: 14, 500: 13, 503: 14}
 """The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable, internal."""
 
@@ -113,6 +115,11 @@ class Otlp(Protocol):
         self._decoder: Decoder = BY_NAME[signal.name].build(rules)
         self._plain = PlainPoints(rules.labels) if signal is METRICS else None
 
+    def parts(self, body: Body, most: int) -> int:
+        if _is_json(body):
+            return parts.of_json(body.data, most)
+        return parts.of_protobuf(body.data, self._signal.request.DESCRIPTOR, most) or 0
+
     def take(self, body: Body) -> Taken:
         as_json = _is_json(body)
         signal = self._signal
@@ -163,10 +170,14 @@ class Otlp(Protocol):
         """What can be used, if anything can: the pipeline would refuse it with the rest.
 
         Of logs these are the log records that can be used, of metrics the resources whose data points all can be used.
+        A request with very many is not divided, as each is looked at alone.
         """
         signal = self._signal
         kept, records, lost = signal.request(), 0, 0
-        for resource in getattr(request, signal.resources):
+        resources = getattr(request, signal.resources)
+        if len(resources) > _MOST_DIVIDED or sum(map(signal.size, resources)) > _MOST_DIVIDED:
+            raise MalformedError(*refused)
+        for resource in resources:
             count, wrong = self._decoded(self._alone(resource).SerializeToString())
             if wrong and isinstance(self._decoder, OtlpLogsDecoder):
                 part, left_out = self._decoder.without_wrong(resource)

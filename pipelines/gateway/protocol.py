@@ -125,6 +125,10 @@ class Protocol(ABC):
     later: int = HTTPStatus.TOO_MANY_REQUESTS
 
     @abstractmethod
+    def parts(self, body: Body, most: int) -> int:
+        """How many parts a body has, see `pipelines.jobs.normalize.parts`; what is above ``most`` is not exact."""
+
+    @abstractmethod
     def take(self, body: Body) -> Taken:
         """Checks a body.
 

@@ -13,10 +13,11 @@ from typing import Any
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
+from pipelines.jobs.normalize import parts
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
 from pipelines.jobs.normalize.remote_write import Wrong, histograms, named
-from pipelines.jobs.normalize.remote_write_protocol import Request, is_remote_write, read
+from pipelines.jobs.normalize.remote_write_protocol import Request, WriteRequest, is_remote_write, read
 
 _SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
 _TYPES = "application/x-protobuf, with proto=prometheus.WriteRequest or proto=io.prometheus.write.v2.Request"
@@ -36,6 +37,10 @@ class RemoteWrite(Protocol):
 
     def __init__(self, rule: LabelRule) -> None:
         self._rule = rule
+
+    def parts(self, body: Body, most: int) -> int:
+        kind = (Request if _is_second(body) else WriteRequest).DESCRIPTOR
+        return parts.of_protobuf(body.data, kind, most) or 0
 
     def take(self, body: Body) -> Taken:
         second = _is_second(body)

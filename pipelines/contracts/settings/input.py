@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pipelines.contracts.setting_types import Accepts
+from pipelines.contracts.setting_types import Accepts, Whole
 
 _LABEL = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./:-]{0,199}")
 _COLUMN = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
@@ -95,3 +95,10 @@ class InputSettings(BaseModel):
         "auto", description="CSV: what stands between two columns; `auto`: the one that the header has most often"
     )
     csv_decimal: Literal["point", "comma"] = Field("point", description="CSV: the decimal mark of numbers")
+    max_parts: Whole = Field(
+        250_000,
+        ge=1_000,
+        le=10_000_000,
+        description="the most samples, lines, labels, attributes, buckets and other parts of a message; one with more "
+        "is a dead letter, and is not decoded",
+    )

@@ -25,6 +25,7 @@ from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, Telegraf
 from pipelines.jobs.normalize.metricbeat import MetricbeatDecoder
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
+from pipelines.jobs.normalize.parts import MOST
 from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
@@ -47,6 +48,7 @@ class Rules:
         counters: Which metrics are counters although their format does not tell it.
         csv: Which columns of CSV are what.
         collectd_rates: Whether collectd has computed rates of its counters.
+        most: The most parts of a message, see `pipelines.jobs.normalize.parts`.
     """
 
     labels: LabelRule = LABELS
@@ -54,12 +56,14 @@ class Rules:
     counters: CounterRule = COUNTERS
     csv: CsvRule = CSV
     collectd_rates: bool = True
+    most: int = MOST
 
     @classmethod
     def of(cls, settings: InputSettings) -> Rules:
         """The rules that the settings describe."""
         text, counters = TextRule(names(settings.text_left_out)), CounterRule(names(settings.counters))
-        return cls(LabelRule.of(settings), text, counters, CsvRule.of(settings), settings.collectd_rates)
+        csv, rates, most = CsvRule.of(settings), settings.collectd_rates, settings.max_parts
+        return cls(LabelRule.of(settings), text, counters, csv, rates, most)
 
 
 RULES = Rules()

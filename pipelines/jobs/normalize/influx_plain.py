@@ -12,13 +12,10 @@ import re
 from dataclasses import dataclass
 
 from pipelines.jobs.normalize.influx import InfluxDecoder
-from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED
+from pipelines.jobs.normalize.remembering import BUDGET, LONGEST_REMEMBERED
 
 LONGEST_KEY = 100
 """The most characters of the name of a field in a plain line."""
-_MOST_REMEMBERED = 1 << 18
-"""How many heads of lines are remembered; one takes about a quarter of a kilobyte. If there are more, all are
-forgotten."""
 _MOST_LINES = 100_000
 """The most lines that are read in this way. Agents send some thousands; an empty one takes a hundred times its size."""
 _NUMBER = r"-?[0-9]{1,20}+(?:[iu]|(?:\.[0-9]{1,20}+)?(?:[eE][-+]?[0-9]{1,2}+)?)"
@@ -58,6 +55,7 @@ class PlainLines:
     def __init__(self, decoder: InfluxDecoder) -> None:
         self._decoder = decoder
         self._plain: set[str] = set()
+        BUDGET.caches.append(self._plain)
 
     def count(self, value: bytes) -> Counted | None:
         """Counts the lines of a message; ``None`` if it is no text, has very many lines, or one may hold a line end."""
@@ -83,7 +81,7 @@ class PlainLines:
         """The heads of lines that are not plain."""
         new = heads - self._plain
         odd = {head for head in new if head and not self._decoder.is_plain(head, LONGEST_KEY)}
-        if len(self._plain) > _MOST_REMEMBERED:
-            self._plain = set()
-        self._plain.update(new - odd)
+        for head in new - odd:
+            BUDGET.add(head, None)
+            self._plain.add(head)
         return odd

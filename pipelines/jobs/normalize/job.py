@@ -5,12 +5,14 @@ from __future__ import annotations
 from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoder
 from engine.spec.job import Job
+from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.stream import Stream
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.jobs.normalize.bounded import BoundedDecoder
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.formats import Rules
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
@@ -28,18 +30,27 @@ def normalizer(settings: Settings) -> Job:
         settings.reads(topics.RAW_AGENTS): AnyFormatDecoder(Telemetry, rules),
     }
     clock = watermark(settings, *formats)
-    source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
+    source = Source(
+        _bounded(formats, Telemetry, rules.most), Telemetry, "time", clock, bounds(settings), columnar=False
+    )
     stream = Stream.read(source).key_by("entity")
     return stream.write("normalizer", columnar(settings, topics.TELEMETRY, Telemetry), dead(settings))
 
 
 def log_normalizer(settings: Settings) -> Job:
     """Agents' formats → `logs`, like `normalizer`, for log lines."""
+    rules = Rules.of(settings.input)
     formats: dict[str, Decoder] = {
         settings.reads(topics.LOGS_JSON): JsonDecoder(Log),
         settings.reads(topics.LOGS_RSYSLOG): RsyslogDecoder(),
-        settings.reads(topics.LOGS_AGENTS): AnyFormatDecoder(Log, Rules.of(settings.input)),
+        settings.reads(topics.LOGS_AGENTS): AnyFormatDecoder(Log, rules),
     }
-    source = Source(formats, Log, "time", watermark(settings, *formats), bounds(settings), columnar=False)
+    clock = watermark(settings, *formats)
+    source = Source(_bounded(formats, Log, rules.most), Log, "time", clock, bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")
     return stream.write("log_normalizer", columnar(settings, topics.LOGS, Log), dead(settings))
+
+
+def _bounded(formats: dict[str, Decoder], record: type[Record], most: int) -> dict[str, Decoder]:
+    """The decoders, each of which is spared messages with too many parts."""
+    return {name: BoundedDecoder(each, record, most) for name, each in formats.items()}

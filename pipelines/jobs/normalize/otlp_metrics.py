@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate, chain
 from math import inf
 from typing import Any
@@ -20,7 +19,7 @@ from pipelines.jobs.normalize.distributions import Part, of_interval
 from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
 from pipelines.jobs.normalize.otlp_json import NO_VALUE, Point
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
-from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters
+from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters, remembered
 from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, is_folded, short, table
 
 _DESCRIBING = ("cloud.", "container.", "deployment.", "device.", "host.", "k8s.", "os.", "process.", "telemetry.")
@@ -258,7 +257,8 @@ def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tupl
     return machine, short(f"{name}{instance}")
 
 
-_remembered = lru_cache(1 << 17)(_series)
+_remembered = remembered(1 << 17, lambda rule, name, resource, pairs: len(name))(_series)
+"""Whether the attributes are short, `_SeriesFound.add` knows."""
 
 
 def _distinguishes(attribute: str) -> bool:

@@ -23,14 +23,12 @@ from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.otlp_json import NO_VALUE
 from pipelines.jobs.normalize.otlp_metrics import is_plain
-from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED
+from pipelines.jobs.normalize.remembering import BUDGET, LONGEST_REMEMBERED
 from pipelines.jobs.normalize.samples import LONGEST
 
 _Attributes = tuple[bytes, ...]
 _Known = dict[tuple[str | bytes, ...], bool]
 """Whether the points are plain that have a metric's name, which comes first, and attributes."""
-_MOST_REMEMBERED = 1 << 18
-"""How many series are remembered; one takes about a quarter of a kilobyte. If there are more, all are forgotten."""
 
 
 def _request_class() -> Any:
@@ -78,7 +76,7 @@ class PlainPoints:
         self._rule = rule
         self._known: dict[_Attributes, _Known] = {}
         self._shared: dict[str | bytes, str | bytes] = {}  # so that series share what they have in common
-        self._remembered = 0
+        BUDGET.caches += [self._known, self._shared]
 
     def count(self, value: bytes) -> Counted:
         """Counts the points of a request.
@@ -132,11 +130,9 @@ class PlainPoints:
         """Whether a point is plain, which is found out and remembered."""
         if sum(map(len, attributes)) > LONGEST_REMEMBERED:
             return False
-        if self._remembered >= _MOST_REMEMBERED:
-            self._known, self._shared, self._remembered = {}, {}, 0
-        self._remembered += 1
         plain = is_plain(self._rule, _labels(common), name, _labels(attributes))
         parts: tuple[str | bytes, ...] = (name, *attributes)
+        BUDGET.add((*common, *parts), None)
         series = tuple(self._shared.setdefault(each, each) for each in parts)
         self._known.setdefault(common, {})[series] = plain
         return plain

@@ -22,7 +22,10 @@ from pipelines.jobs.normalize.text_lines import lines
 Found = tuple[str, str, float | None, float]
 """(machine, metric, epoch seconds or nothing for the arrival, value)"""
 
-_PUTVAL = re.compile(r'PUTVAL\s+(?:"([^"]+)"|([^"\s]+))((?:\s+[a-z_]+=\S+)*)((?:\s+(?:N|[0-9.]+)(?::[^\s:]+)+)+)', re.I)
+_PUTVAL = re.compile(
+    r'PUTVAL\s+(?:"([^"]+)"|([^"\s]+))((?:\s++[a-z_]++=\S++)*+)((?:\s++(?:N|[0-9.]++)(?::[^\s:]++)++)++)', re.I
+)
+"""Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
 _NAMES = {
     "load": ("shortterm", "midterm", "longterm"), "disk_io_time": ("io_time", "weighted_io_time"),
     **dict.fromkeys(("if_octets", "if_packets", "if_errors", "if_dropped"), ("rx", "tx")),

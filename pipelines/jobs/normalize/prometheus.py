@@ -29,14 +29,17 @@ _ODD = {
     **dict.fromkeys(("+Inf", "Inf", "inf", "+inf"), float("inf")),
     **dict.fromkeys(("-Inf", "-inf"), float("-inf")),
 }
-_LABEL = r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*'
+_LABEL = r'\s*+([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]++|\\.)*+)"\s*+'
+"""Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
 _LABELS = re.compile(_LABEL, re.DOTALL)
-_ALL_LABELS = re.compile(rf"(?:{_LABEL}(?:,|$))*\s*", re.DOTALL)
+_ALL_LABELS = re.compile(rf"(?:{_LABEL}(?:,|$))*+\s*", re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\n])')
 _PARTS = r"_(?:bucket|sum|count|total|created)$"
 COUNTING = ("_total", "_bucket", "_count", "_sum")
 """Ends of the names of counters, for samples whose type nothing tells."""
 _CACHED = 1 << 17
+_LONGEST_LINE = 65_536
+"""The most bytes of a line; a longer one is broken."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ class PrometheusDecoder(Decoder):
 def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The samples of messages without a broken line; and the types that their comments tell."""
     split = lines(messages.values, refusals)
+    too_long = pl.col("line").str.len_bytes() > _LONGEST_LINE
+    split = split.with_columns(line=pl.when(too_long).then(pl.lit("too long")).otherwise("line"))
     comment = pl.col("line").str.starts_with("#")
     comments = split.filter(comment)
     found = _values(split.filter(~comment))

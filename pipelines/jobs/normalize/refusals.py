@@ -12,6 +12,7 @@ LINE_INVALID = "LINE_INVALID"
 MACHINE_UNKNOWN = "MACHINE_UNKNOWN"
 MESSAGE_EMPTY = "MESSAGE_EMPTY"
 TEXT_FIELD = "TEXT_FIELD"
+TOO_MANY_PARTS = "TOO_MANY_PARTS"
 
 NO_MACHINE = "no label names the machine; the setting input.machine says which labels may"
 """The reason with `MACHINE_UNKNOWN`."""

@@ -1,7 +1,12 @@
-"""A cache of what is worked out from short texts; long ones, which agents do not send, would fill the memory."""
+"""Caches of what is worked out from short texts, which together hold a bounded number of bytes.
+
+A series that comes with each message is read once. An agent that sends another series each time, used or refused, must
+not fill the memory: all caches of a process share a budget, and when it is spent, all is forgotten.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
@@ -11,13 +16,55 @@ R = TypeVar("R")
 
 LONGEST_REMEMBERED = 2048
 """The most characters of what is remembered."""
+MOST_BYTES = 128_000_000
+"""The bytes that the caches of a process hold at most: those of some 200,000 series with five labels."""
+_ENTRY = 200
+"""Bytes of an entry beside its texts and tuples: its place in a table that grows by doubling."""
+
+
+class _Budget:
+    """The bytes that all caches hold.
+
+    Attributes:
+        held: An estimate of them; texts that entries share count for each.
+        caches: The caches.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.caches: list[dict[Any, Any] | set[Any]] = []
+
+    def add(self, key: Any, found: Any) -> None:
+        """Makes room for an entry; forgets all if there is none."""
+        size = _ENTRY + held(key) + held(found)
+        if self.held + size > MOST_BYTES:
+            for cache in self.caches:
+                cache.clear()
+            self.held = 0
+        self.held += size
+
+
+BUDGET = _Budget()
+"""The budget of this process."""
+
+
+def held(thing: Any) -> int:
+    """The bytes of a text, or of tuples and records of texts.
+
+    >>> 100 < held((("host", "a"), ("device", "sda"))) < 400
+    True
+    """
+    size = sys.getsizeof(thing)
+    if isinstance(thing, tuple):
+        return size + sum(map(held, thing))
+    return size + sum(held(getattr(thing, name)) for name in getattr(type(thing), "__slots__", ()))
 
 
 def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Remembers the results of a function, but for those of long texts.
 
     Args:
-        size: How many results are remembered. If there are more, all are forgotten.
+        size: How many results are remembered. If there are more, these are forgotten.
         length: The characters in some arguments of the function.
 
     >>> asked = []
@@ -30,6 +77,7 @@ def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[...,
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         known: dict[tuple[Any, ...], R] = {}
+        BUDGET.caches.append(known)
 
         @wraps(function)
         def call(*args: Any) -> R:
@@ -40,6 +88,7 @@ def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[...,
             if length(*args) <= LONGEST_REMEMBERED:
                 if len(known) >= size:
                     known.clear()
+                BUDGET.add(args, found)
                 known[args] = found
             return found
 

@@ -17,9 +17,10 @@ from pipelines.jobs.normalize.refusals import LINE_INVALID, RefusedError
 _PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
 _5424 = re.compile(
     _PRIORITY + r"1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) \S+ \S+ "
-    r'(?:-|(?:\[(?:[^\]"\\]|\\.|"(?:[^"\\]|\\.)*")*\])+)(?: (?P<text>.*))?',
+    r'(?:-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*+\])++)(?: (?P<text>.*))?',
     re.DOTALL,
 )
+"""Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
 _3164 = re.compile(
     _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-\S+) (?P<host>\S+) "
     r"(?:(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?)?(?P<text>.*)",

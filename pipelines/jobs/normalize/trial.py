@@ -16,6 +16,7 @@ from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from pipelines.contracts.records import Log
+from pipelines.jobs.normalize.bounded import BoundedDecoder
 from pipelines.jobs.normalize.formats import FORMATS, Format, Rules, guess
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN
 
@@ -82,7 +83,7 @@ def fates(
 def _decode(
     form: Format, values: list[bytes], made: list[Fate], rules: Rules, bounds: TimeBounds, arrived: int
 ) -> None:
-    n, decoder = len(values), form.build(rules)
+    n, decoder = len(values), BoundedDecoder(form.build(rules), form.record, rules.most)
     messages = Messages("file", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, arrived))
     decoded = decoder.decode(messages)
     record: type[Record] = form.record

@@ -44,6 +44,7 @@ OTHER: dict[str, object] = {
     "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
     "input.counters": "a.*", "input.collectd_rates": False, "input.csv_time": "when", "input.csv_machine": "node",
     "input.csv_metric": "what", "input.csv_labels": "disk", "input.csv_separator": "tab", "input.csv_decimal": "comma",
+    "input.max_parts": 1000,
     "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip

@@ -1,0 +1,164 @@
+"""Messages that are made to cost much, and what decoding them costs; run as a process of its own.
+
+It prints a line of JSON for each: name, bytes, peak of the memory above that before, seconds of CPU, records, codes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Messages
+from engine.spec.record import Record
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.jobs.normalize.bounded import BoundedDecoder
+from tests.pipelines.normalize.remote_writes import field, series
+
+ARRIVED = 1_795_220_900_000
+
+Shape = tuple[str, type[Record], bytes, bytes, bytes]
+"""(name, what it is to become, beginning, what is repeated, end)"""
+
+
+def _kv(key: bytes, value: bytes) -> bytes:
+    return field(1, key) + field(2, field(1, value))
+
+
+_RESOURCE = field(1, field(1, _kv(b"host.name", b"a")))
+_SAMPLE = b'{"@timestamp":1795220820013,"host.name":"a","metric":"m","value":1,"x":'
+_LINE = b'{"@timestamp":1795220820013,"host.name":"a","program":"p","severity":6,"message":"m","x":'
+_BEAT = b'{"@timestamp":"2026-11-21T00:27:00Z","host":{"name":"a"},"metricset":{"name":"x"},"s":'
+_SYSLOG = b"<34>1 2026-11-21T00:27:00Z a p - - "
+
+SHAPES: list[Shape] = [
+    ("influx lines", Telemetry, b"", b"m,host=a v=1\n", b""),
+    ("influx lines of two bytes", Telemetry, b"m,host=a v=1\n", b"x\n", b""),
+    ("influx fields", Telemetry, b"m,host=a ", b"f=1,", b"g=1"),
+    ("influx tags", Telemetry, b"m,host=a", b",b=c", b" v=1"),
+    ("influx blanks", Telemetry, b"m,host=a v=1", b" ", b"x"),
+    ("influx escapes", Telemetry, b'm,host=a v=1,t="', b'\\"', b'"'),
+    ("influx quotes", Log, b'm,host=a t="', b'",u="', b'"'),
+    ("influx line ends in quotes", Log, b'm,host=a t="', b"\n", b'"'),
+    ("influx words", Log, b'm,host=a t="', b"a ", b'"'),
+    ("prometheus lines", Telemetry, b"# TYPE a gauge\n", b"a 1\n", b""),
+    ("prometheus labels", Telemetry, b'# TYPE a gauge\na{host="a"', b',b="c"', b"} 1\n"),
+    ("prometheus long label", Telemetry, b'# TYPE a gauge\na{host="a",b="', b"x", b'"} 1\n'),
+    ("prometheus escapes", Telemetry, b'# TYPE a gauge\na{host="a",b="', b"\\n", b'"} 1\n'),
+    ("prometheus braces", Telemetry, b"# TYPE a gauge\na", b"{}", b" 1\n"),
+    ("graphite lines", Telemetry, b"", b"a.b 1 1795220820\n", b""),
+    ("graphite tags", Telemetry, b"a.b", b";c=d", b" 1 1795220820\n"),
+    ("graphite path", Telemetry, b"a", b".b", b" 1 1795220820\n"),
+    ("putval values", Telemetry, b'PUTVAL "a/b/c" N', b":1", b""),
+    ("putval options", Telemetry, b'PUTVAL "a/b/c" ', b"a=1 ", b"N:1"),
+    ("putval name", Telemetry, b'PUTVAL "a/b/', b"c", b'" N:1'),
+    ("csv lines", Telemetry, b"time,host,cpu\n", b"1795220820,a,1\n", b""),
+    ("csv commas", Telemetry, b"time,host,cpu\n1795220820,a,", b",", b""),
+    ("csv quotes", Telemetry, b"time,host,cpu\n1795220820,a,", b'"', b""),
+    ("csv header", Telemetry, b"time,host", b",c", b"\n1795220820,a,1\n"),
+    ("collectd lists", Telemetry, b'[{"dstypes":["gauge"],"dsnames":["value"]}', b",{}", b"]"),
+    ("metricbeat fields", Telemetry, _BEAT + b"[", b"{},", b"0]}"),
+    ("metricbeat depth", Telemetry, _BEAT, b'{"a":', b"1"),
+    ("own samples", Telemetry, _SAMPLE + b"[", b"0,", b"0]}"),
+    ("own samples depth", Telemetry, _SAMPLE, b"[", b""),
+    ("own lines", Log, _LINE + b"[", b"[],", b"0]}"),
+    ("own lines of a rare letter", Log, _LINE + '"\U0001f600'.encode(), b"x", b'"}'),
+    ("shipped lines", Log, b'[{"message":"m","host":"a"}', b',{"log":"m"}', b"]"),
+    ("syslog data", Log, _SYSLOG + b'[x a="', b"x", b'"] text'),
+    ("syslog elements", Log, _SYSLOG, b"[x]", b" text"),
+    ("syslog quotes", Log, _SYSLOG + b"[", b'"a" ', b'"'),
+    ("syslog escapes", Log, _SYSLOG + b'[x a="', b"\\]", b'"] text'),
+    ("syslog text of a rare letter", Log, _SYSLOG + "- \U0001f600".encode(), b"x ", b""),
+    ("otlp resources", Telemetry, b"", b"\n\x00", b""),
+    ("otlp logs of two bytes", Log, b"", b"\n\x02\x12\x00", b""),
+    ("remote write series", Telemetry, field(1, series({"__name__": "up", "instance": "a"})[2:]), b"\n\x00", b""),
+    ("symbols", Telemetry, b'"\x00', b'"\x00', b""),
+]
+"""Shapes of messages that repeat something small."""
+
+
+OTLP: dict[str, tuple[type[Record], bytes, tuple[int, ...]]] = {
+    "otlp metrics": (Telemetry, b"\x12\x00", (2,)),
+    "otlp points": (Telemetry, b"\n\x00", (5, 2, 2)),
+    "otlp attributes": (Telemetry, b":\x00", (1, 5, 2, 2)),
+    "otlp attributes by turns": (Telemetry, b"*\x00:\x00", (2, 2)),
+    "otlp quantiles": (Telemetry, b"2\x00", (1, 11, 2, 2)),
+    "otlp bounds": (Telemetry, bytes(8), (7, 1, 9, 2, 2)),
+    "otlp records": (Log, b"\x12\x00", (2,)),
+    "otlp records of text": (Log, field(2, field(5, field(1, b"x"))), (2,)),
+    "otlp list in a body": (Log, b"\n\x00", (5, 5, 2, 2)),
+}
+"""Where in a request of OTLP something small is repeated: the numbers of the fields from the inside out."""
+
+
+def _request(unit: bytes, numbers: tuple[int, ...], size: int) -> bytes:
+    body = unit * (size // len(unit))
+    for number in numbers[:-1]:
+        body = field(number, body)
+    return field(1, _RESOURCE + field(numbers[-1], body))
+
+
+def messages(size: int, seed: int, more: int) -> Iterator[tuple[str, type[Record], bytes]]:
+    """All shapes, and some others that are made at random.
+
+    Args:
+        size: Bytes of each.
+        seed: Seed of the others.
+        more: How many others.
+    """
+    for name, record, begin, unit, end in SHAPES:
+        yield name, record, begin + unit * (size // len(unit)) + end
+    for name, (record, unit, numbers) in OTLP.items():
+        yield name, record, _request(unit, numbers, size)
+    chance = random.Random(seed)
+    tokens = [b'"', b"\\", b",", b"\n", b" ", b"{", b"}", b"[", b"]", b"=", b":", b"a", b"1", b"#", b";", b"\n\x00"]
+    tokens += [b"\x12\x00", b"*\x00", b"\r", b"\t", "\U0001f600".encode(), b"|", b"0x", b"N:1", b"\x00"]
+    for _ in range(more):
+        name, record, begin, _, end = chance.choice(SHAPES)
+        unit = b"".join(chance.choices(tokens, k=chance.randint(1, 5)))
+        yield f"{name} with {unit!r}", record, begin + unit * (size // len(unit)) + end
+
+
+def _peak() -> int:
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def _forget_peak() -> int:
+    """Begins a new peak at the present memory, which is returned."""
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5", "ascii")
+    return _peak()
+
+
+def main(size: int, seed: int, more: int, share: tuple[int, int]) -> None:
+    """Decodes one of several shares of the messages, and prints what each costs."""
+    decoders = {record: BoundedDecoder(AnyFormatDecoder(record), record) for record in (Telemetry, Log)}
+    for record in (Telemetry, Log):
+        BoundedDecoder(JsonDecoder(record), record).decode(_one(b"{}"))
+        decoders[record].decode(_one(b"m,host=a v=1"))
+    for name, record, value in islice(messages(size, seed, more), share[0], None, share[1]):
+        before, began = _forget_peak(), time.process_time()
+        found = decoders[record].decode(_one(value))
+        cost = {"name": name, "bytes": len(value), "memory": _peak() - before, "cpu": time.process_time() - began}
+        told = {"records": found.records.num_rows, "codes": [code for _, code, _ in found.refused]}
+        print(json.dumps(cost | told), flush=True)
+
+
+def _one(value: bytes) -> Messages:
+    return Messages("topic", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.full(1, ARRIVED))
+
+
+if __name__ == "__main__":
+    given = [int(each) for each in sys.argv[1:]]
+    main(given[0], given[1], given[2], (given[3], given[4]))
