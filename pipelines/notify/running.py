@@ -13,6 +13,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.notify.channels.senders import check
 from pipelines.notify.figures import ChannelFigures
+from pipelines.notify.heartbeat import Heartbeat, heartbeat_url
 from pipelines.notify.memory import Memory
 from pipelines.notify.metrics import MetricsServer
 from pipelines.notify.reader import Reader, reader_or_none
@@ -26,6 +27,9 @@ _LOOK = 15.0
 
 _FORGET = 3_600.0
 """Seconds between two looks for what can be forgotten."""
+
+_HANGS = 60.0
+"""The process hangs if it has not looked for incidents for so many seconds."""
 
 log = structlog.get_logger()
 
@@ -67,6 +71,9 @@ class Notifier:
             raise
         self.url = self._metrics.url
         self._file = StatusFile(settings, self.url)
+        self._trouble, self._turned = "incidents are not read yet", time.monotonic()
+        beats = heartbeat_url(settings.notify) is not None
+        self._heartbeat = Heartbeat(settings.notify, self.trouble) if beats else None
 
     def run(self, stopped: threading.Event, ready: Callable[[str], None]) -> None:
         """Reads and tells until an event is set.
@@ -77,8 +84,11 @@ class Notifier:
         """
         for teller in self._tellers:
             teller.start()
+        if self._heartbeat:
+            self._heartbeat.start()
         told = ""
         while not stopped.is_set():
+            self._turned = time.monotonic()
             self._file.write(self._figures())
             try:
                 self._look()
@@ -90,11 +100,14 @@ class Notifier:
                     told = self._reader.version
                     ready(told)
             except (KafkaException, NewnormalError) as error:
+                self._trouble = "incidents cannot be read"
                 log.warning("incidents cannot be read; it is tried again", reason=str(error)[:200])
                 stopped.wait(1.0)
 
     def close(self) -> None:
         """Ends telling and reading."""
+        if self._heartbeat:
+            self._heartbeat.stop()
         for teller in self._tellers:
             teller.stop()
         for teller in self._tellers:
@@ -105,6 +118,17 @@ class Notifier:
         self._memory.close()
         self._metrics.close()
         self._file.remove()
+
+    def trouble(self) -> str:
+        """Why people may not be told now; empty if all is well."""
+        if time.monotonic() > self._turned + _HANGS:
+            return "the process hangs"
+        if self._trouble or self._shown() is None:
+            return self._trouble or "incidents are not read yet"
+        if not all(teller.is_alive() for teller in self._tellers):
+            return "the thread of a channel has ended"
+        failing = all(each.failing_since is not None for each in self._figures())
+        return "no channel takes messages" if failing else ""
 
     def _figures(self) -> list[ChannelFigures]:
         return [teller.figures() for teller in self._tellers]
@@ -128,8 +152,9 @@ class Notifier:
             if self._reader is None:
                 raise
             log.warning("the promoted version is not known", reason=error.what)
-            return
+            name = self._reader.version
         if self._reader is not None and self._reader.version == name and not self._reader.replaced():
+            self._trouble = ""
             return
         fresh = reader_or_none(self._settings.of(Registry(self._settings).get(name).names), self._memory)
         if fresh is None:
@@ -138,4 +163,4 @@ class Notifier:
             if self._reader.version != name:
                 log.info("another version is shown now", version=name)
             self._reader.close()
-        self._reader = fresh
+        self._reader, self._trouble = fresh, ""

@@ -11,7 +11,7 @@ from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.operator_messages import OperatorMessage
 from pipelines.query import incidents
-from pipelines.query.control_topics import checked, labels, placements, rules, write
+from pipelines.query.control_topics import checked, labels, placements, rules, rules_in_force, write
 
 _MINUTE = 60_000
 _LONGEST_NAME = 200
@@ -88,7 +88,8 @@ class Operator:
         """
         settings = self._settings()
         found: dict[str, Sequence[OperatorMessage]] = {
-            "rules": rules(settings), "labels": labels(settings), "placements": list(placements(settings).values()),
+            "rules": rules_in_force(settings, self._clock()), "labels": labels(settings),
+            "placements": list(placements(settings).values()),
         }  # fmt: skip
         return {
             name: [each.model_dump(by_alias=True, exclude_none=True) for each in some] for name, some in found.items()

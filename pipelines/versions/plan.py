@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
-from pipelines.versions.version import CHANGEABLE, Version, from_job, sources
+from pipelines.versions.version import CHANGEABLE, Version, from_job, is_setting, sources
 
 _NOW = "nothing was started"
 _DECIDED_BY = {"watermark": "normalizer", "window": "extractor", "detector": "detector", "incidents": "incidents"}
@@ -64,7 +64,8 @@ def differing(config: Path | None) -> dict[str, Any]:
     """The settings in a TOML file, by dotted name; empty without a file.
 
     Raises:
-        NewnormalError: ``SETTING_INVALID`` if the file is no TOML; an `OSError` if it cannot be read.
+        NewnormalError: ``SETTING_INVALID`` if the file is no TOML, or names what is no setting; an `OSError` if it
+            cannot be read.
     """
     if config is None:
         return {}
@@ -77,6 +78,9 @@ def differing(config: Path | None) -> dict[str, Any]:
     for section, values in tree.items():
         inner = values if isinstance(values, dict) else {}
         found |= {f"{section}.{name}": value for name, value in inner.items()} if inner else {section: values}
+    if unknown := sorted(name for name in found if not is_setting(name)):
+        what, accepted = f"{', '.join(unknown)} is no setting", "the settings in docs/settings.md"
+        raise NewnormalError("SETTING_INVALID", what, str(config), accepted, _NOW)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import structlog
 from pydantic import BaseModel, ConfigDict
 
 from engine.spec.errors import NewnormalError
@@ -11,6 +12,8 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.topics import OF_ALL_VERSIONS
 from pipelines.contracts.version_names import FIRST, VersionNames
 from pipelines.jobs import CHAIN, LINKS, Link
+
+log = structlog.get_logger()
 
 CHANGEABLE = ("watermark", "window", "detector", "incidents", "engine")
 """The sections of settings in which versions may differ; the others say where data are, and hold for all versions."""
@@ -33,7 +36,7 @@ class Version(BaseModel):
         ended: True if it has an end and has reached it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later release may have stored more
 
     name: str
     base: str | None = None
@@ -73,7 +76,27 @@ class Version(BaseModel):
 
     def _load(self, overrides: dict[str, Any], ran: dict[str, Any]) -> Settings:
         given = {name: value for name, value in overrides.items() if value is not None}
-        return load(**given | ran | self.settings).of(self.names, self.end)
+        return load(**given | self._known(ran) | self._known(self.settings)).of(self.names, self.end)
+
+    def _known(self, kept: dict[str, Any]) -> dict[str, Any]:
+        """Settings that were kept, without those that this release does not know, of which the log tells."""
+        unknown = sorted(name for name in kept if not is_setting(name))
+        if unknown:
+            told = "this release does not know some settings of the version; it runs without them"
+            log.warning(told, version=self.name, settings=", ".join(unknown))
+        return {name: value for name, value in kept.items() if name not in unknown}
+
+
+def is_setting(dotted: str) -> bool:
+    """Whether there is a setting of this name.
+
+    >>> is_setting("detector.threshold"), is_setting("detector.gone"), is_setting("gone.threshold")
+    (True, False, False)
+    """
+    section, _, name = dotted.partition(".")
+    field = Settings.model_fields.get(section)
+    inner = getattr(field.annotation, "model_fields", None) if field else None
+    return inner is None and field is not None if not name else inner is not None and name.partition(".")[0] in inner
 
 
 def from_job(job: str) -> tuple[str, ...]:

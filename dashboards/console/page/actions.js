@@ -34,7 +34,8 @@ function report(key, text) {
   for (const line of document.querySelectorAll(".outcome")) if (line.dataset.key === key) line.textContent = text;
 }
 
-// Sends, and then asks again and again whether the pipeline has answered: `answered` gives its answer in words, or nothing yet.
+// Sends, and then asks again and again whether the pipeline has answered: `answered` gives its answer in words, or nothing yet;
+// or { text, more: true } if there is more to come.
 export async function say(key, path, body, sent, answered) {
   report(key, "Sending…");
   let reply;
@@ -43,13 +44,16 @@ export async function say(key, path, body, sent, answered) {
   } catch (error) {
     return report(key, `Not sent: ${error.message}`);
   }
-  const began = Date.now(), words = sent(reply), doubt = `${words} No answer for a minute: is the pipeline running?`;
-  report(key, words);
-  while (Date.now() < began + LONGEST_MS && [words, doubt].includes(sayings.get(key))) {
+  const began = Date.now(), words = sent(reply);
+  let shown = words;
+  report(key, shown);
+  while (Date.now() < began + LONGEST_MS && sayings.get(key) === shown) {
     await new Promise((go) => setTimeout(go, ANSWER_MS));
     const answer = await answered(reply).catch(() => null);
-    if (answer) return report(key, answer);
-    if (Date.now() > began + PATIENCE_MS && sayings.get(key) === words) report(key, doubt);
+    if (sayings.get(key) !== shown) return; // something else was said meanwhile
+    if (answer) report(key, shown = answer.text ?? answer);
+    if (answer && !answer.more) return;
+    if (Date.now() > began + PATIENCE_MS && shown === words) report(key, shown = `${words} No answer for a minute: is the pipeline running?`);
   }
 }
 

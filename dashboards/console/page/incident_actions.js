@@ -38,7 +38,8 @@ function judged(id, verdict, text, title) {
     async (reply) => {
       const found = await ask("/api/incident/answer", { id, after: reply.from });
       const over = found.state === "resolved" ? "; the incident is closed" : "";
-      return found.judged ? `${text}: the detector has judged ${found.judged} of its ${found.of} series with it${over}.` : null;
+      const more = found.judged < found.of && !over;
+      return found.judged ? { text: `${text}: the detector has judged ${found.judged} of its ${found.of} series with it${over}.`, more } : null;
     }));
 }
 

@@ -15,6 +15,7 @@ from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.setting_types import (
     Accepts,
     Confidential,
+    FilePath,
     Length,
     ListenHost,
     TimeZone,
@@ -61,6 +62,10 @@ def _url(secret: SecretStr) -> SecretStr:
     if not fine:
         raise ValueError("it is no URL; accepted: https://host, with a port, a path and a query if needed")
     return secret
+
+
+def _url_or_none(secret: SecretStr | None) -> SecretStr | None:
+    return None if secret is None else _url(secret)
 
 
 def _server(text: str) -> str:
@@ -164,6 +169,14 @@ Channels = Annotated[
 ]
 
 
+HeartbeatUrl = Annotated[
+    SecretStr | None,
+    AfterValidator(_url_or_none),
+    Accepts("nothing, or https://host, with a port, a path and a query if needed"),
+    Confidential(),
+]
+
+
 class NotifySettings(_Part):
     """Who is told of incidents, and when."""
 
@@ -182,3 +195,8 @@ class NotifySettings(_Part):
     host: ListenHost = Field("127.0.0.1", description="address on which `newnormal notify run` has its metrics")
     port: Whole = Field(8900, ge=0, le=65535, description="port of these metrics; if taken, the next free one is used")
     console: WebAddress = Field(None, description="address of the console, for links in messages; empty: no links")
+    heartbeat_url: HeartbeatUrl = Field(
+        None, description="URL of a dead man's switch, which is asked for regularly while all is well; empty: none"
+    )
+    heartbeat_url_file: FilePath = Field("", description="file that holds this URL, as it may be a secret")
+    heartbeat_every: Length = Field("1m", description="how often it is asked for")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp
 
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.records.incident import Candidate
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.incidents.bursts import Burst, Rules
@@ -135,7 +136,7 @@ def _above(entity: str, parents: Mapping[str, str]) -> list[str]:
 
 def _reason(after: int, below: _Below | None, place: float, score: float, strongest: bool) -> str:
     """Why a machine is a candidate, in words."""
-    reasons = ["it began first" if after == 0 else f"it began {after / 1000:g} s after the first"]
+    reasons = ["it began first" if after == 0 else f"it began {duration(after)} after the first"]
     if below is not None and place < 1:
         reasons.append(f"it shows what {min(below.machines)} does, which depends on it")
     elif below is not None:

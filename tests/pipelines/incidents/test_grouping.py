@@ -42,7 +42,7 @@ def test_a_host_is_named_first_though_one_of_its_vms_had_a_novelty_of_its_own_be
     feed.send([*episode("b", "cpu", MINUTE, 2 * MINUTE), *rows], (down + 5) * MINUTE)
     (only,) = feed.standing
     assert only.candidates[0].entity == "host"
-    assert only.candidates[0].reason.startswith(f"it began {(down - 1) * 60} s after the first")
+    assert only.candidates[0].reason.startswith(f"it began {down - 1} min after the first")
 
 
 def test_two_vms_of_a_host_that_change_in_different_ways_at_one_time_are_two_incidents() -> None:

@@ -41,6 +41,7 @@ OTHER: dict[str, object] = {
     "notify.host": "::1", "notify.port": 1, "notify.rate": 1, "notify.per": "1m",
     "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
+    "notify.heartbeat_url": "http://b:1", "notify.heartbeat_url_file": "/f", "notify.heartbeat_every": "2m",
     "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
     "input.counters": "a.*", "input.collectd_rates": False, "input.csv_time": "when", "input.csv_machine": "node",
     "input.csv_metric": "what", "input.csv_labels": "disk", "input.csv_separator": "tab", "input.csv_decimal": "comma",

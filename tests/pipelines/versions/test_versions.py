@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
@@ -143,6 +144,28 @@ def test_a_version_inherits_the_settings_of_its_base_and_overrides_what_the_user
     assert (settings.detector.threshold, settings.detector.emit) == (60.0, "novel")
     assert settings.detector.family == {"cpu.*": "mixture"}
     assert (settings.version, settings.namespace) == ("v3", "site.")
+
+
+def test_a_version_of_another_release_runs_without_the_settings_that_this_one_does_not_know(tmp_path: Path) -> None:
+    family = {"cpu.*": "mixture"}
+    stored = {
+        "detector.threshold": 60.0,
+        "detector.gone": 1,
+        "gone.section": True,
+        "detector.family": family,
+    }
+    later = {"name": "v2", "base": "v1", "jobs": ["sink"], "settings": stored, "ran": {"window.gone": "1s"}, "more": 1}
+    with structlog.testing.capture_logs() as told:
+        settings = Version(**later).load(state_dir=tmp_path)  # type: ignore[arg-type]
+    assert (settings.detector.threshold, settings.detector.family) == (60.0, family)
+    assert [each["settings"] for each in told] == ["window.gone", "detector.gone, gone.section"]
+
+
+def test_what_a_new_version_is_given_must_be_settings_all_the_same(tmp_path: Path) -> None:
+    config = tmp_path / "new.toml"
+    config.write_text("[detector]\nthreshold = 60.0\ntreshold = 50.0\n")
+    with pytest.raises(NewnormalError, match=r"SETTING_INVALID: detector\.treshold is no setting"):
+        differing(config)
 
 
 def test_only_the_first_jobs_are_held_to_the_event_times_and_rules_of_all_times_count() -> None:
