@@ -23,6 +23,7 @@ from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.job import rules
 from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 from tests.benchmarks import kinds
+from tests.pipelines.incidents.cases import placed
 
 FASTER = 30
 """How much shorter the windows are read than they are."""
@@ -45,7 +46,9 @@ def run(entities: int = 25, weeks: int = 3, seed: int = 1) -> dict[str, Any]:
     figures: dict[str, Any] = {"machines": config.size, "news": rows.height, "episodes": len(known)}
     for name, places in (("with topology", parents), ("without topology", {})):
         began = time.perf_counter()
-        made = [each for each in incidents(known, Site("default", places, [], {}, {}), settings, now) if each.notable]
+        made = [
+            each for each in incidents(known, Site("default", placed(places), {}, {}), settings, now) if each.notable
+        ]
         took = time.perf_counter() - began
         figures[name] = _figures(made, truths, parents) | {"episodes grouped a second": round(len(known) / took)}
     return figures

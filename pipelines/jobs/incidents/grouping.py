@@ -22,6 +22,7 @@ from pipelines.jobs.incidents.links import grouped, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
 from pipelines.jobs.incidents.severity import severity_score
 from pipelines.jobs.incidents.title import in_the_log, moved, title
+from pipelines.jobs.incidents.topology import Topology
 
 MACHINES, METRICS, SERIES = 100, 50, 50
 """The most machines, metrics and series that an incident names; it counts all of them."""
@@ -33,15 +34,13 @@ class Site:
 
     Attributes:
         name: Its name.
-        parents: For machines with a place in the topology: what each depends on.
-        moves: The placements of machines that ran on another machine before.
+        topology: What each machine depends on.
         acknowledgements: The last acknowledgement of each incident, by its id.
         new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
     """
 
     name: str
-    parents: Mapping[str, str]
-    moves: Sequence[Placement]
+    topology: Topology
     acknowledgements: Mapping[str, Acknowledgement]
     new_lines: Mapping[str, Sequence[Episode]]
 
@@ -76,7 +75,9 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
-    found = [_incident(group, site, rules, now) for group in grouped(episodes, site.parents, site.moves, rules, now)]
+    groups = grouped(episodes, site.topology, rules, now)
+    moves = site.topology.moves(min((group[0].onset for group in groups), default=now) - rules.related)
+    found = [_incident(group, site, moves, rules, now) for group in groups]
     return sorted(found, key=lambda f: (f.incident.opened, f.incident.id))
 
 
@@ -93,7 +94,9 @@ def episode_id(site: str, episode: Episode) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Found:
+def _incident(
+    group: Sequence[Burst], site: Site, moves: Mapping[str, Sequence[Placement]], rules: Rules, now: int
+) -> Found:
     episodes = sorted((e for burst in group for e in burst.episodes), key=lambda e: e.order)
     first = episodes[0]
     ids = frozenset(episode_id(site.name, episode) for episode in episodes)
@@ -115,9 +118,12 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     changes += [said.time] if said else []
     changes += [end + rules.quiet] if over and end is not None else []
     series = affected_series(episodes, rules, now)
-    machines, causes = affected_machines(episodes), candidates(group, site.parents, rules)
+    parents = site.topology.parents((burst.entity, burst.onset) for burst in group)
+    machines, causes = affected_machines(episodes), candidates(group, parents, rules)
     changed = log_changes(episodes, site.new_lines, rules)
-    moves = [move for move in site.moves if any(with_move(burst, move, rules) for burst in group)]
+    near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
+    went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
+    said_of_it = title(machines, series, causes[0].entity, parents, changed)
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -130,7 +136,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         start=min(e.since for e in episodes),
         end=end if over else None,
         updated=max(changes),
-        message=moved(moves) + title(machines, series, causes[0].entity, site.parents, changed) + in_the_log(changed),
+        message=moved(went.values()) + said_of_it + in_the_log(changed),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
@@ -150,11 +156,15 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
-    """The times in which something was novel, each until a quiet time: (first report, end; ``None``: it lasts)."""
+    """The times in which something was novel, each until a quiet time: (first report, end; ``None``: it lasts).
+
+    What was reported after the quiet time does not belong to the time before, even if it is dated back to it: the
+    incident had been resolved by then.
+    """
     spans: list[tuple[int, int | None]] = []
-    for episode in sorted(episodes, key=lambda e: (e.since, e.order)):
+    for episode in sorted(episodes, key=lambda e: e.order):
         end = episode.end(now, rules.longest)
-        if spans and (spans[-1][1] is None or episode.since <= spans[-1][1] + rules.quiet):
+        if spans and (spans[-1][1] is None or episode.reported <= spans[-1][1] + rules.quiet):
             began, before = spans[-1]
             spans[-1] = began, None if before is None or end is None else max(before, end)
         else:

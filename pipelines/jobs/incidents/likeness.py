@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.groups import Groups
@@ -11,24 +11,28 @@ MANY = 3
 """So many machines that show the same at one time are no coincidence, whatever else is known of them."""
 
 
-def by_likeness(found: Sequence[Burst], groups: Groups, places: Sequence[str], rules: Rules) -> None:
+def by_likeness(
+    found: Sequence[Burst], groups: Groups, places: Sequence[str], again: Collection[int], rules: Rules
+) -> None:
     """Links bursts of different machines that begin within `Rules.together` and show the same.
 
     Two of them are linked if they have two metrics or more in common, or have both sent nothing, and if no topology
     sets them apart (at most one of them has a place in it, or both have the same root). `MANY` or more with different
     roots are always linked, if they are as many groups until now. One after another they may go on for `Rules.quiet`
-    and `Rules.reopen`, and no longer. Only bursts with strong evidence count.
+    and `Rules.reopen`, and no longer. Only bursts with strong evidence count, and none with which a machine shows again
+    what it has shown for longer: one that comes and goes for hours would link all that begin meanwhile.
 
     Args:
         found: The bursts, in the order of their onsets.
         groups: The groups of bursts until now; changed.
         places: For each burst the root of its machine in the topology; empty if it has no place there.
+        again: The bursts with which machines show again what they have shown for longer.
         rules: The settings.
     """
     like = Groups(len(found))
     latest: dict[tuple[frozenset[str], str], int] = {}
     for i, burst in enumerate(found):
-        if not burst.shows or not burst.strong:
+        if not burst.shows or not burst.strong or i in again:
             continue
         for (shows, place), j in list(latest.items()):
             if burst.onset - found[j].onset > rules.together:

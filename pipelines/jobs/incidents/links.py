@@ -17,7 +17,7 @@ Everything here is a pure function of the episodes: neither their order nor when
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipelines.contracts.records import Placement
 from pipelines.jobs.incidents.bursts import Burst, Rules, bursts
@@ -25,30 +25,44 @@ from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.groups import Groups
 from pipelines.jobs.incidents.likeness import MANY, alike, by_likeness
 from pipelines.jobs.incidents.sequences import by_machine
+from pipelines.jobs.incidents.topology import Topology
 
 
-def grouped(
-    episodes: Iterable[Episode], parents: Mapping[str, str], moves: Sequence[Placement], rules: Rules, now: int
-) -> list[tuple[Burst, ...]]:
+def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[tuple[Burst, ...]]:
     """The groups of bursts that belong together.
+
+    What begins later than `Rules.longest` after the first of a group is the beginning of another one: no group goes on
+    for ever.
 
     Args:
         episodes: The episodes, in any order.
-        parents: For machines with a place in the topology: what each runs on.
-        moves: The placements of machines that ran on another machine before.
+        topology: What each machine depends on.
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
     found = bursts(episodes, rules, now)
+    if not found:
+        return []
     groups, of = Groups(len(found)), _strong_by_name(found)
-    effects = _by_topology(found, of, groups, parents, rules)
-    by_machine(found, of, groups, effects, rules)
+    effects = _by_topology(found, of, groups, topology, rules)
+    again = by_machine(found, of, groups, effects, rules)
+    moves = topology.moves(found[0].onset - rules.related)
     _by_move(found, of, groups, moves, rules)
-    placed = {*parents, *parents.values(), *(move.moved_from or "" for move in moves)}
-    places = [root(burst.entity, parents) if burst.entity in placed else "" for burst in found]
-    by_likeness(found, groups, places, rules)
-    _weak(found, of, groups, parents, rules)
-    return [tuple(found[i] for i in members) for members in groups.members()]
+    placed = topology.names()
+    places = [topology.root(burst.entity, burst.onset) if burst.entity in placed else "" for burst in found]
+    by_likeness(found, groups, places, again, rules)
+    _weak(found, of, groups, topology, rules)
+    whole = ([found[i] for i in members] for members in groups.members())
+    return [part for group in whole for part in _bounded(group, rules.longest)]
+
+
+def _bounded(group: Sequence[Burst], longest: int) -> Iterator[tuple[Burst, ...]]:
+    """Parts of a group, in order, each of which begins within so many milliseconds after its first burst."""
+    first = 0
+    for i in range(1, len(group) + 1):
+        if i == len(group) or group[i].onset > group[first].onset + longest:
+            yield tuple(group[first:i])
+            first = i
 
 
 def _strong_by_name(found: Sequence[Burst]) -> dict[str, list[int]]:
@@ -61,13 +75,14 @@ def _strong_by_name(found: Sequence[Burst]) -> dict[str, list[int]]:
 
 
 def _by_topology(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, parents: Mapping[str, str], rules: Rules
+    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
 ) -> set[int]:
     """Links bursts to those of the machines below; returns those that are effects of these."""
     below: dict[str, list[int]] = defaultdict(list)
     for entity, own in of.items():
-        if entity in parents:
-            below[parents[entity]] += own
+        for i in own:
+            if (parent := topology.parent(entity, found[i].onset)) is not None:
+                below[parent].append(i)
     effects = set()
     for entity in sorted(below.keys() & of.keys()):
         for i in of[entity]:
@@ -85,26 +100,35 @@ def _by_topology(
 
 
 def _by_move(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, moves: Iterable[Placement], rules: Rules
+    found: Sequence[Burst],
+    of: Mapping[str, list[int]],
+    groups: Groups,
+    moves: Mapping[str, Sequence[Placement]],
+    rules: Rules,
 ) -> None:
-    for move in moves:
-        places = (move.entity, move.moved_from or "", move.parent or "")
-        near = [i for name in places for i in of.get(name, ()) if with_move(found[i], move, rules)]
-        for i in near[1:]:
-            groups.unite(near[0], i)
+    for name, own in moves.items():
+        for move in own:
+            if move.entity == name:
+                places = (name, move.moved_from or "", move.parent or "")
+                near = [i for place in places for i in of.get(place, ()) if with_move(found[i], move, rules)]
+                for i in near[1:]:
+                    groups.unite(near[0], i)
 
 
 def _weak(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, parents: Mapping[str, str], rules: Rules
+    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
 ) -> None:
     """Adds each weak burst to the strong one that it probably belongs to; no two strong ones are linked by it."""
     below: dict[str, list[str]] = defaultdict(list)
-    for entity in sorted(parents):
-        below[parents[entity]].append(entity)
+    for entity in sorted(of.keys() & topology.placements.keys()):
+        placed = topology.placements[entity]
+        for name in {placed.parent: 0, placed.moved_from: 0}:
+            below[name or ""].append(entity)
     for i, burst in enumerate(found):
         if burst.strong:
             continue
-        beside = [parents.get(burst.entity, ""), *below.get(burst.entity, ())]
+        beside = [topology.parent(burst.entity, burst.onset) or ""]
+        beside += [e for e in below.get(burst.entity, ()) if topology.parent(e, burst.onset) == burst.entity]
         near = [j for j in of.get(burst.entity, ()) if _around(burst, found[j], rules)]
         near = near or [
             j for name in beside for j in of.get(name, ()) if abs(burst.onset - found[j].onset) <= rules.together
@@ -125,16 +149,3 @@ def with_move(burst: Burst, move: Placement, rules: Rules) -> bool:
     """Whether a burst of a machine that moved, or of a machine that it left or went to, is linked to the move."""
     near = abs(burst.onset - move.time) <= rules.related
     return near and burst.entity in (move.entity, move.moved_from, move.parent)
-
-
-def root(entity: str, parents: Mapping[str, str]) -> str:
-    """The topmost machine above a machine, or the machine itself; a circle ends where it began.
-
-    >>> root("vm", {"vm": "host", "host": "rack"}), root("a", {"a": "b", "b": "a"})
-    ('rack', 'b')
-    """
-    seen = {entity}
-    while (parent := parents.get(entity)) is not None and parent not in seen:
-        seen.add(parent)
-        entity = parent
-    return entity

@@ -24,6 +24,7 @@ from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
 from pipelines.jobs.incidents.site_messages import Known
+from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts
 
 _NOTE = "site"
@@ -77,17 +78,15 @@ class _Grouping(Processor):
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)
         told = joined(old, parts(rows.filter(ends <= now)))
-        placed = known.placements()
-        parents = {each.entity: each.parent for each in placed if each.parent}
-        moves = [each for each in placed if each.moved_from]
-        site = Site(self.site, parents, moves, known.acknowledgements(), new_lines(told))
+        site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told))
         found = incidents(episodes(told), site, self.rules, now)
         changed = _changes(found, written, now)
         over = [each for each in found if each.over is not None and each.over + self.kept < now]
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
             del written[name]
-        known.forget(now - self.rules.longest - self.kept)
+        standing = {name for each in found if each not in over for name in each.ids}
+        known.forget(now - self.rules.longest - self.kept, standing)
         waiting = rows.filter(ends > now)["window_end"].min()
         state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written)}))
         state.notes[_NOTE] = {

@@ -36,7 +36,7 @@ class _Sequence:
 
 def by_machine(
     found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, effects: Collection[int], rules: Rules
-) -> None:
+) -> set[int]:
     """Links a burst to one before it of the same machine that has not been over for `Rules.quiet` and `Rules.reopen`.
 
     It must show the same as that, or begin so soon after the first of the bursts that were linked that it is still a
@@ -48,7 +48,11 @@ def by_machine(
         groups: The groups of bursts until now; changed.
         effects: Bursts that show what another machine does; they begin anew.
         rules: The settings.
+
+    Returns:
+        The bursts that show again, and later than `Rules.quiet` and `Rules.reopen` after the first, what is known.
     """
+    again = set()
     for own in of.values():
         known: list[tuple[int, _Sequence]] = []
         for i in own:
@@ -61,8 +65,11 @@ def by_machine(
                 first, sequence = fit[-1]
                 sequence.add(burst)
                 groups.unite(first, i)
+                if burst.onset > sequence.onset + rules.quiet + rules.reopen:
+                    again.add(i)
             else:
                 known.append((i, _Sequence(burst)))
+    return again
 
 
 def _holds(sequence: _Sequence, burst: Burst, rules: Rules) -> bool:

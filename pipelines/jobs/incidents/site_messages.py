@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -49,20 +50,25 @@ class Known:
         self.texts = {name: own for name, own in self.texts.items() if own}
         return self.texts != before
 
-    def placements(self) -> list[Placement]:
-        """The place of each machine that has one, in the order of their names."""
-        placed = [Placement.from_json(text) for text in self.texts.get("placement", {}).values()]
-        return sorted((each for each in placed if each.parent), key=lambda each: each.entity)
+    def placements(self) -> dict[str, Placement]:
+        """The last placement of each machine, in the order of their names."""
+        placed = self.texts.get("placement", {})
+        return {name: Placement.from_json(placed[name]) for name in sorted(placed)}
 
     def acknowledgements(self) -> dict[str, Acknowledgement]:
         """The last acknowledgement of each incident."""
         given = self.texts.get("acknowledgement", {})
         return {name: Acknowledgement.from_json(given[name]) for name in sorted(given)}
 
-    def forget(self, before: int) -> None:
-        """Forgets acknowledgements that were given before an event time, epoch milliseconds."""
+    def forget(self, before: int, standing: Collection[str]) -> None:
+        """Forgets acknowledgements of incidents that do not stand.
+
+        Args:
+            before: Only those that were given before this event time, epoch milliseconds.
+            standing: Ids of the incidents that are not over.
+        """
         for name, given in self.acknowledgements().items():
-            if given.time < before:
+            if given.time < before and name not in standing:
                 del self.texts["acknowledgement"][name]
 
 

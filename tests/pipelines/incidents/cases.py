@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
+from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import ROWS
 
 SETTINGS = load()
@@ -60,6 +61,12 @@ def outage(entities: Iterable[str], start: int, end: int, metrics: int = 20) -> 
     series = [(entity, f"metric-{n}") for entity in entities for n in range(metrics)]
     rows = [row for entity, metric in series for row in episode(entity, metric, start, end)]
     return [row | {"kind": "absence"} if row["kind"] == "anomaly" else row for row in rows]
+
+
+def placed(parents: Mapping[str, str], moves: Iterable[Placement] = ()) -> Topology:
+    """A topology of machines that have always been where they are, but for those that moved."""
+    known = {name: Placement(entity=name, parent=parent, time=T0) for name, parent in parents.items()}
+    return Topology(known | {move.entity: move for move in moves})
 
 
 class Feed:

@@ -17,7 +17,7 @@ from pipelines.jobs.incidents.grouping import Site, incidents
 from pipelines.jobs.incidents.job import rules
 from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 from tests.benchmarks import kinds
-from tests.pipelines.incidents.cases import MINUTE, T0
+from tests.pipelines.incidents.cases import MINUTE, T0, placed
 
 
 def _site(seed: int) -> SimulatorConfig:
@@ -39,8 +39,7 @@ def _written(config: SimulatorConfig, threshold: float = 50.0) -> list[Incident]
     moves = [move for incident in config.incidents for move in incident.moves(config.topology)]
     topology = config.topology
     parents = {topology.names[vm]: topology.names[host] for host in range(config.hosts) for vm in topology.vms_of(host)}
-    parents |= {move.entity: move.parent for move in moves if move.parent}
-    site = Site("default", parents, moves, {}, {})
+    site = Site("default", placed(parents, moves), {}, {})
     found = incidents(known, site, rules(load().incidents), T0 + 4 * MINUTE)
     return [each.incident for each in found if each.notable]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pipelines.contracts import topics
@@ -179,3 +181,38 @@ def test_a_series_that_stops_is_an_incident_whatever_its_score() -> None:
     feed = Feed()
     feed.send([news("a", "cpu", 0, "absence", record_score=51.0)], MINUTE)
     assert len(feed.standing) == 1
+
+
+def test_a_replay_that_finds_only_the_last_placements_groups_what_was_before_a_move_as_it_was_grouped_then() -> None:
+    """The topic is compacted: after a day it has the placements after the move, with what the machines moved from."""
+    rows = [
+        *episode("host-1", "cpu", 0, 5 * MINUTE),
+        *episode("a", "latency", 2 * MINUTE, 5 * MINUTE),
+        *episode("b", "errors", 2 * MINUTE, 5 * MINUTE),
+    ]
+    live, replay, day = Feed(), Feed(), 24 * 60 * MINUTE
+    for vm in "ab":
+        live.place(vm, "host-1", at=-MINUTE)
+        replay.place(vm, "host-2", moved_from="host-1", at=day)
+    live.send(rows, 60 * MINUTE)
+    for vm in "ab":
+        live.place(vm, "host-2", moved_from="host-1", at=day)
+    live.send([], day + 60 * MINUTE)
+    replay.send(rows, 60 * MINUTE)
+    (once,), (again,) = live.standing, replay.standing
+    assert once.machine_count == 3
+    assert once.model_copy(update={"revision": 0}) == again.model_copy(update={"revision": 0})
+
+
+def test_moves_of_long_ago_take_no_time() -> None:
+    def seconds(moves: int) -> float:
+        feed = Feed()
+        with feed.at_once():
+            for n in range(moves):
+                feed.place(f"vm-{n}", f"host-{n // 50}", moved_from=f"host-{n // 50 + 1}", at=-(10**9) + n)
+        feed.send([news(f"m-{k}", f"metric-{k}", 0) for k in range(100)], MINUTE)
+        start = time.process_time()
+        feed.send([news("other", "mem", MINUTE)], 2 * MINUTE)
+        return time.process_time() - start
+
+    assert seconds(2000) < 3 * seconds(0) + 0.05

@@ -69,6 +69,26 @@ def test_an_acknowledgement_does_not_outlive_the_end_of_the_incident() -> None:
     assert feed.standing[0].status == "reopened"
 
 
+def test_an_acknowledgement_lasts_as_long_as_the_incident_though_that_is_longer_than_a_series_without_news() -> None:
+    feed, hour = Feed(), 60 * MINUTE
+    feed.send([news("db", "disk", 0)], MINUTE)
+    feed.acknowledge(feed.standing[0].id, MINUTE, note="on it")
+    for at in range(hour, 60 * hour, 3 * hour):
+        feed.send([news("db", "disk", at, since=T0)], at + MINUTE)
+    (only,) = feed.standing
+    assert (only.status, only.acknowledged_by, only.note) == ("acknowledged", "ann", "on it")
+
+
+def test_a_novelty_that_is_dated_back_into_the_quiet_time_reopens_an_incident_that_was_resolved() -> None:
+    feed = Feed()
+    feed.send(episode("a", "cpu", 0, MINUTE), MINUTE)
+    feed.send([], 7 * MINUTE)
+    assert feed.standing[0].status == "resolved"
+    feed.send([news("a", "mem", 7 * MINUTE, "state_change", since=T0 + 5 * MINUTE)], 8 * MINUTE)
+    (only,) = feed.standing
+    assert (only.status, only.reopenings) == ("reopened", 1)
+
+
 def test_two_incidents_that_turn_out_to_be_one_keep_the_id_of_the_one_reported_first() -> None:
     feed = Feed()
     feed.send([row for name in "ab" for row in episode(name, "cpu", STEP if name == "b" else 0, 9 * MINUTE)], MINUTE)
