@@ -13,7 +13,6 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboards.console.own_page import own_page
 from dashboards.web.tokens import has_token, same
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
@@ -133,7 +132,6 @@ def login_routes(access: Access) -> APIRouter:
 
     @routes.post("/login")
     def login(told: _Login, request: Request, response: Response) -> dict[str, bool]:
-        own_page(request)
         access.log_in(told.token, request, response, secure=_over_tls(request))
         return {"known": True}
 

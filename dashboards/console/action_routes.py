@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dashboards.console.access import Access
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
 from dashboards.console.clock import now_ms
-from dashboards.console.own_page import own_page, refused
+from dashboards.console.own_page import refused
 from dashboards.console.store import Store
 
 _LAST = 4_102_444_800_000  # 2100
@@ -67,7 +67,6 @@ def action_routes(store: Store, actions: Actions | None, access: Access) -> APIR
         """What writes messages, and the name of the operator if a proxy says it."""
         if actions is None:
             raise refused(missing, "a console of `newnormal run`, `newnormal demo` or `newnormal console`")
-        own_page(request)
         if unnamed(request):
             raise refused(f"no proxy names the operator in {access.header}", f"a request with {access.header}")
         return actions, access.user(request)

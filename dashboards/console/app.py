@@ -18,6 +18,7 @@ from dashboards.console.actions import Actions
 from dashboards.console.belief import Beliefs
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
+from dashboards.console.own_page import own_page
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
 from dashboards.console.site_routes import site_routes
@@ -26,6 +27,7 @@ from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
+from dashboards.web.bodies import BodyLimit
 from dashboards.web.hosts import allowed
 from engine.spec.errors import NewnormalError
 
@@ -49,6 +51,7 @@ _STATUS = {
 }  # fmt: skip
 """The HTTP status of errors; of all others 503, as a server does not answer."""
 
+_WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 _LEVEL = 4
 """Of gzip: a first view of half a megabyte goes out as a tenth of it, in a few milliseconds."""
 
@@ -81,6 +84,7 @@ def create_app(
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     access = access or Access(listening)
+    app.add_middleware(BodyLimit)
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
@@ -110,8 +114,12 @@ def _guard(app: FastAPI, listening: str, hosts: Collection[str], access: Access)
             response: Response = _wrong_host(host)
         elif not access.admits(request):
             response = _stranger(request, access)
+        elif alien := _alien(request):
+            response = _answer(alien)
         else:
             response = await call_next(request)
+        if request.method not in _WITHOUT_BODY and response.status_code in (400, 401, 403):
+            response.headers["Connection"] = "close"  # the body is not read
         response.headers.update(HEADERS)
         if not request.url.path.startswith("/page/"):
             response.headers["Cache-Control"] = "no-store"
@@ -125,6 +133,17 @@ def _guard(app: FastAPI, listening: str, hosts: Collection[str], access: Access)
     def wrong(_request: Request, error: RequestValidationError) -> JSONResponse:
         faults = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()]
         return _answer(NewnormalError("REQUEST_INVALID", "; ".join(faults), "request"))
+
+
+def _alien(request: Request) -> NewnormalError | None:
+    """The refusal of a request that another page than the console's may have sent; its body is not read."""
+    if request.method in _WITHOUT_BODY:
+        return None
+    try:
+        own_page(request)
+    except NewnormalError as error:
+        return error
+    return None
 
 
 def _answer(error: NewnormalError) -> JSONResponse:

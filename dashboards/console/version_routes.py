@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboards.console.clock import now_ms
-from dashboards.console.own_page import own_page
 from dashboards.console.versions import Comparisons, Versions
 
 _LONGEST = 100
@@ -43,8 +42,7 @@ def version_routes(versions: Versions | None) -> APIRouter:
         return {"now": now_ms(), "known": versions is not None, "versions": found}
 
     @api.post("/comparison")
-    def begin(both: _Both, request: Request) -> dict[str, Any]:
-        own_page(request)
+    def begin(both: _Both) -> dict[str, Any]:
         known().begin(both.first, both.second)
         return known().found(both.first, both.second) | {"found": None}
 

@@ -8,6 +8,7 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
+from dashboards.web.connections import configuration
 from engine.spec.errors import NewnormalError
 
 _TRIES = 20
@@ -36,11 +37,7 @@ class WebServer:
 
     def __init__(self, app: FastAPI, listener: socket.socket, grace: int = 3) -> None:
         self.url = address(listener)
-        # who asks is who is connected: a header could name another address, which `console.proxies` would then believe
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace, proxy_headers=False
-        )
-        self._uvicorn = _Uvicorn(config)
+        self._uvicorn = _Uvicorn(configuration(app, grace))
         self._listener = listener
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
         self._thread.start()

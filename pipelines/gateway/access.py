@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from dashboards.web.hosts import allowed
 from dashboards.web.tokens import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
@@ -23,6 +24,17 @@ class Access:
 
     def __init__(self, reached: str, token: str) -> None:
         self._token, self._needed = token, bool(token) or not is_loopback(reached)
+
+    def check_host(self, headers: Mapping[str, str]) -> None:
+        """Refuses who may be a web page that a name has led here; where there is a token, no page knows it.
+
+        Raises:
+            NotTakenError: ``GATEWAY_BROWSER``.
+        """
+        if not self._needed and not allowed(headers.get("host", "")):
+            what, accepted = "the request names another host", "localhost, or gateway.token_file"
+            error = NewnormalError("GATEWAY_BROWSER", what, "Host header", accepted, "nothing was told")
+            raise NotTakenError(HTTPStatus.FORBIDDEN, error)
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Lets a request pass.

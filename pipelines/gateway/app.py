@@ -59,6 +59,7 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
     async def metrics(request: Request) -> Response:
         try:
             access.check(request.headers)
+            access.check_host(request.headers)
         except NotTakenError as error:
             return Response(error.text, error.status)
         return Response(handler.metrics.page(), media_type=CONTENT_TYPE_LATEST)

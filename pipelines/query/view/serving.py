@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 from confluent_kafka import KafkaException
 
+from dashboards.web.connections import configuration
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.answers import Answers
@@ -144,10 +145,7 @@ def _answer(served: Served, listener: socket.socket, theirs: Connection) -> None
     app = create_app(
         answers, lambda: promoted.name, served.peers, shown.host, hosts, token=served.token, reached=shown.reached
     )
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE, lifespan="off"
-    )
-    server = _Server(config, theirs)
+    server = _Server(configuration(app, _GRACE, lifespan="off"), theirs)
     threading.Thread(target=_obey, args=(server, theirs), daemon=True).start()
     asyncio.run(_serve(server, listener, database))
     database.close()
