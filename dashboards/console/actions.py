@@ -62,4 +62,8 @@ class Actions(Protocol):
         """
 
     def in_force(self) -> dict[str, list[dict[str, Any]]]:
-        """What was said before: ``rules``, ``labels``, ``placements``; each record by its JSON names, times in ms."""
+        """What was said before: ``rules``, ``labels``, ``placements``, ``acknowledgements`` and ``told``.
+
+        The first four are records by their JSON names, with times in epoch milliseconds. The last is what was told of
+        incidents: ``at`` (epoch milliseconds), ``channel``, ``state``, ``title`` and ``incidents``, the oldest first.
+        """

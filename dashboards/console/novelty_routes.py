@@ -39,7 +39,7 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     ) -> dict[str, Any]:
         newest = [each | {"what": what(each)} for each in store.newest(kind or (), entity, min_score, limit)]
-        return {"now": now_ms(), "novelties": newest, "counts": store.counts()}
+        return {"now": now_ms(), "novelties": newest, "counts": store.counts(entity, min_score)}
 
     @api.get("/novelty")
     def novelty(

@@ -1,4 +1,4 @@
-"""What operators have said and what is in force: rules, labels, the places of machines."""
+"""What operators have said, what is in force, and who was told: rules, labels, the places of machines, messages."""
 
 from __future__ import annotations
 
@@ -44,22 +44,27 @@ class Remembered:
         Returns:
             ``rules`` that name one of its machines (or all) and are in force now or were while it went on; ``labels``
             on its machines, the newest first; ``parents``, what each of its machines runs on; ``moves``, placements of
-            its machines from half an hour before it began on; and ``missing``, why nothing is known, else empty.
+            its machines from half an hour before it began on; ``acknowledged``, what was said of it, and ``told``, the
+            messages on it, the oldest first; and ``missing``, why nothing is known, else empty.
         """
         machines = [each["entity"] for each in incident.get("machines") or ()]
         try:
             known = self._known()
         except NewnormalError as error:
-            return {"rules": [], "labels": [], "parents": {}, "moves": [], "missing": error.code}
+            nothing: dict[str, Any] = {name: [] for name in ("rules", "labels", "moves", "acknowledged", "told")}
+            return nothing | {"parents": {}, "missing": error.code}
         start, end = incident["event.start"], incident.get("event.end") or now
         rules = [each for each in known["rules"] if _in_force(each, start, end) and _on(each, machines)]
         labels = [each for each in known["labels"] if each["host.name"] in machines]
         placed = [each for each in known["placements"] if each["host.name"] in machines]
+        said = [each for each in known.get("acknowledgements", ()) if each["event.id"] == incident["event.id"]]
+        told = [each for each in known.get("told", ()) if incident["event.id"] in each["incidents"]]
         moves = [each for each in placed if each.get("moved_from") and start - _BEFORE <= each["@timestamp"] <= end]
         return {
             "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
             "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},
-            "moves": moves[:_MOST], "missing": "" if self._actions else "this console reads no topics",
+            "moves": moves[:_MOST], "acknowledged": said[-_MOST:], "told": told[-_MOST:],
+            "missing": "" if self._actions else "this console reads no topics",
         }  # fmt: skip
 
     def _known(self) -> dict[str, list[Document]]:

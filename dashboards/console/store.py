@@ -105,9 +105,9 @@ class Store:
         )
         return found[0]["@timestamp"] if found else None
 
-    def counts(self, since: int | None = None) -> dict[str, int]:
-        """Documents of each kind, with an event time from ``since`` on."""
-        query = within(gte=since) if since is not None else None
+    def counts(self, entity: str = "", min_score: float = 0.0) -> dict[str, int]:
+        """Documents of each kind among which `newest` chooses with these arguments."""
+        query = {"bool": {"filter": [*_entity(entity), _at_least("record_score", min_score)]}}
         return {bucket["key"]: bucket["doc_count"] for bucket in self._terms("kind", 50, query)}
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import SEVERITIES, Severity
 from pipelines.notify.left import LeftMail, LeftMails
 from pipelines.notify.news import Said, silent
+from pipelines.query.told import ToldFiles
 from pipelines.query.view.database import Database
 
 _INCIDENT, _OFFSET, _SAID, _TRIED = b"i\0", b"o\0", b"s\0", b"a\0"
@@ -63,6 +64,9 @@ class Memory:
 
     Raises:
         NewnormalError: ``NOTIFY_UNUSABLE`` if another process has the folder open.
+
+    Attributes:
+        messages: What was told to whom, for who only reads.
     """
 
     def __init__(self, folder: Path, channels: Iterable[str], least: Mapping[str, Severity] | None = None) -> None:
@@ -71,7 +75,7 @@ class Memory:
         except NewnormalError as error:
             accepted = "a folder that no other `newnormal notify run` has open"
             raise NewnormalError("NOTIFY_UNUSABLE", error.what, error.where, accepted, "nothing was started") from None
-        self._lock = threading.Lock()
+        self._lock, self.messages = threading.Lock(), ToldFiles(folder)
         rows = [Known.of(value) for _, value in self._database.scan(_INCIDENT)]
         self._incidents = {(each.topic, each.incident.id): each for each in rows}
         names = list(channels)

@@ -19,6 +19,7 @@ from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, news
 from pipelines.notify.planning import Plan, plan
+from pipelines.query.told import Told
 
 _LOOK = 0.5
 """Seconds between two looks for what is new."""
@@ -145,9 +146,11 @@ class Teller(threading.Thread):
             log.error("a message is given up", channel=self._channel, id=message.id, reason=error.what)
             given_up = True
         self._wrong.pop(message.id, None)
-        self._memory.say(self._channel, said, _now(), self._settings.rate)
+        now = _now()
+        self._memory.say(self._channel, said, now, self._settings.rate)
         self._tally.told(list(said), given_up)
         if not given_up:
+            self._memory.messages.add(Told(now, self._channel, message.state, message.title, tuple(said)))
             log.info("told", channel=self._channel, state=message.state, id=message.id)
 
     def _pause(self, error: NewnormalError) -> float:

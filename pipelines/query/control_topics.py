@@ -160,6 +160,11 @@ def placements(settings: Settings) -> dict[str, Placement]:
     return {each.entity: each for each in found}
 
 
+def acknowledgements(settings: Settings) -> list[Acknowledgement]:
+    """What operators have said of incidents, the oldest first; of older ones Kafka keeps the last of each incident."""
+    return sorted(_written(settings, Acknowledgement), key=lambda each: (each.time, each.to_json()))
+
+
 def save(found: list[Label], out: Path) -> None:
     """Writes labels to a file as JSON lines, for `newnormal evaluate`."""
     out.write_bytes(b"".join(label.to_json() + b"\n" for label in found))

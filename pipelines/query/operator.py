@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
@@ -11,7 +12,16 @@ from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.operator_messages import OperatorMessage
 from pipelines.query import incidents
-from pipelines.query.control_topics import checked, labels, placements, rules, rules_in_force, write
+from pipelines.query.control_topics import (
+    acknowledgements,
+    checked,
+    labels,
+    placements,
+    rules,
+    rules_in_force,
+    write,
+)
+from pipelines.query.told import ToldFiles
 
 _MINUTE = 60_000
 _LONGEST_NAME = 200
@@ -81,7 +91,10 @@ class Operator:
         return name, end
 
     def in_force(self) -> dict[str, list[dict[str, Any]]]:
-        """The rules, labels and placements that apply, each by its JSON names, times in epoch milliseconds.
+        """The rules, labels and placements that apply, what was said of incidents, and what was told of them to whom.
+
+        Each is a record by its JSON names, with times in epoch milliseconds; ``told`` has the fields of
+        `pipelines.query.told.Told`.
 
         Raises:
             NewnormalError: As `rules`.
@@ -90,10 +103,12 @@ class Operator:
         found: dict[str, Sequence[OperatorMessage]] = {
             "rules": rules_in_force(settings, self._clock()), "labels": labels(settings),
             "placements": list(placements(settings).values()),
+            "acknowledgements": acknowledgements(settings),
         }  # fmt: skip
-        return {
+        written = {
             name: [each.model_dump(by_alias=True, exclude_none=True) for each in some] for name, some in found.items()
         }
+        return written | {"told": [asdict(each) for each in ToldFiles(settings.common_folder("notify")).read()]}
 
 
 def maintenance(entity: str) -> str:

@@ -49,6 +49,9 @@ CUT = """() => [...document.querySelectorAll("main *")]
 """What is wider than the place in which it is shown."""
 
 
+TITLE = f"[critical] opened: {SURGED.message}"
+
+
 class Topics:
     """What operators have said before, as it is read from Kafka."""
 
@@ -61,7 +64,16 @@ class Topics:
             "skip_result": True,
         }
         label = {"host.name": "vm-00003", "metric": "cpu.util", "verdict": "false_alarm", "event.created": END - MINUTE}
-        return {"rules": [rule], "labels": [label], "placements": [moved]}
+        ann = {"event.id": "surge", "@timestamp": SURGE + 2 * MINUTE, "active": True, "user.name": "ann", "note": ""}
+        return {
+            "rules": [rule],
+            "labels": [label],
+            "placements": [moved],
+            "acknowledgements": [ann, ann | {"@timestamp": SURGE + 3 * MINUTE, "active": False}],
+            "told": [
+                {"at": SURGE + MINUTE, "channel": "night", "state": "opened", "title": TITLE, "incidents": ["surge"]}
+            ],
+        }
 
 
 def status() -> dict[str, Any]:
@@ -181,6 +193,29 @@ def test_a_surge_is_understood_after_one_click_by_values_with_units_and_bands(
     page.close()
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_an_incident_says_who_was_told_when_who_looked_after_it_and_draws_where_its_machines_stand(
+    browser: Browser, console: WebServer, width: int
+) -> None:
+    page = opened(browser, console, width, place="#incident/surge")
+    detail = page.locator("#detail")
+    told = detail.locator(".told li")
+    expect(told).to_contain_text(f"to night: opened{TITLE}")
+    expect(told.locator("time")).to_have_attribute("datetime", _iso(SURGE + MINUTE))
+    steps = detail.locator(".history li")
+    said = ["began to be unusual", "was reported", "ann acknowledged it", "ann no longer looks after it"]
+    for step, text in enumerate(said):
+        expect(steps.nth(step)).to_contain_text(text)
+    expect(steps.nth(2).locator("time")).to_have_attribute("datetime", _iso(SURGE + 2 * MINUTE))
+    host = detail.locator(".places li", has=page.locator(".on"))
+    expect(host).to_have_count(1)
+    # both began with the first series of the incident; the drawing holds the host and the machine on it
+    expect(host.locator(".place").first).to_contain_text("host-001")
+    expect(host.locator(".on .place")).to_contain_text("vm-00003")
+    expect(host.locator(".on .place")).to_have_attribute("data-shade", "0")
+    page.close()
+
+
 def test_an_outage_begins_with_the_silence_and_what_is_over_does_not_go_on_lasting(
     browser: Browser, console: WebServer
 ) -> None:
@@ -239,6 +274,10 @@ def test_the_lanes_begin_at_the_first_datum_with_what_goes_on_first_and_a_range_
     expect(names).to_have_text(["host-001", "vm-00003", "host-007", "vm-00015"])
     assert abs(_instant(axis.last) - _instant(axis.first) - 60 * MINUTE) < 2 * MINUTE
     page.close()
+
+
+def _iso(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 
 
 def _instant(time: Any) -> int:

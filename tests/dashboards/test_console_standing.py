@@ -61,6 +61,17 @@ def test_a_move_within_half_an_hour_before_the_onset_is_what_changed_and_a_place
     assert around(placements=[moved | {"@timestamp": START - 1_800_001}])["moves"] == []
 
 
+def test_what_was_said_of_the_incident_and_told_of_it_is_its_own() -> None:
+    said = [{"event.id": name, "@timestamp": START, "active": True, "user.name": "ann"} for name in ("i", "other")]
+    told = [
+        {"at": START, "channel": "night", "title": "t", "incidents": names} for names in (["other"], ["other", "i"])
+    ]
+    found = around(acknowledgements=said, told=told)
+    assert found["acknowledged"] == said[:1]
+    assert found["told"] == told[1:]
+    assert around(broken=[])["told"] == []
+
+
 def test_topics_are_read_once_for_several_questions_and_a_broker_that_does_not_answer_is_the_reason() -> None:
     topics = Topics()
     remembered = Remembered(topics)  # type: ignore[arg-type]

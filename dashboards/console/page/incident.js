@@ -1,8 +1,9 @@
 // One incident: what happened, how much, since when, what is known around it, and what an operator says of it.
 import { el, foreign } from "./dom.js";
 import { actionBar } from "./incident_actions.js";
-import { inForce, moves } from "./incident_around.js";
+import { inForce, moves, toldOf } from "./incident_around.js";
 import { causes, history, logChanges, similar } from "./incident_past.js";
+import { places } from "./incident_places.js";
 import { labelsBySeries, seriesOf } from "./incident_series.js";
 import { plural, stateText } from "./incident_words.js";
 import { lasting } from "./lasting.js";
@@ -27,11 +28,13 @@ export function showIncident(place, found, known, around = null) {
     el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), ...(incident["incident.state"] === "open" ? [] : [" · ", foreign(stateText(incident))]), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series${novel}`),
     ...more, cared,
     ...seriesOf(found, around?.parents),
+    section("places", ...places(found, around?.parents)),
     section("begun", ...causes(incident.candidates)),
     section("logs", ...logChanges(incident.log_changes)),
     section("around", ...moves(around), ...inForce(around)),
     section("similar", ...similar(found.similar)),
-    section("history", ...history(incident, over)),
+    section("told", ...toldOf(around)),
+    section("history", ...history(incident, over, around?.acknowledged)),
     single,
   );
 }

@@ -1,4 +1,4 @@
-// What operators have said that touches an incident: machines that moved before it, rules and labels in force on its machines.
+// What operators have said that touches an incident, and who was told of it: machines that moved before it, rules and labels in force on its machines, messages.
 import { el, foreign, when, words } from "./dom.js";
 
 const EFFECTS = { skip_result: "not reported", skip_learning: "not learned", report: "always reported", store: "stored", weekend: "as on a weekend" };
@@ -14,6 +14,15 @@ export function inForce(around) {
   const title = el("h3", {}, "In force on its machines");
   const items = [...around.rules.map(rule), ...around.labels.map(label)];
   return items.length ? [title, el("ul", { class: "causes" }, ...items)] : [title, el("p", { class: "soft" }, "No rule, no maintenance, no label.")];
+}
+
+// What was told of it to whom, the last message first.
+export function toldOf(around) {
+  if (!around || around.missing) return [];
+  const title = el("h3", {}, "What was told to whom");
+  if (!around.told.length) return [title, el("p", { class: "soft" }, "Nobody was told of it from here: no message of ", el("code", {}, "newnormal notify run"), " is known.")];
+  const items = [...around.told].reverse().map((it) => el("li", {}, when(it.at), " to ", el("b", {}, foreign(it.channel)), `: ${it.state === "summary" ? `${words(it.state)} of ${it.incidents.length} incidents` : words(it.state)}`, el("div", { class: "soft" }, foreign(it.title))));
+  return [title, el("ul", { class: "causes" }, ...items)];
 }
 
 function rule(it) {

@@ -31,14 +31,17 @@ export function similar(list = []) {
 
 const common = ({ machines, metrics }) => (machines.length ? `the same ${machines.length === 1 ? "machine" : "machines"}` : `the same ${metrics.length === 1 ? "metric" : "metrics"} elsewhere`);
 
-export function history(it, over) {
+// Its steps in the order of time. `said`: acknowledgements as they were given; without them only the last one is known, without its time.
+export function history(it, over, said = []) {
   const state = it["incident.state"];
   const steps = [[it["event.start"], "its first series began to be unusual"], [it["@timestamp"], "it was reported"]];
   if (it.reopenings) steps.push([null, `it was reopened ${it.reopenings === 1 ? "once" : `${it.reopenings} times`}`]);
-  if (it.acknowledged_by) steps.push([null, `${it.acknowledged_by} acknowledged it`]);
+  for (const each of said) steps.push([each["@timestamp"], `${each["user.name"] || "somebody"} ${each.active ? "acknowledged it" : "no longer looks after it"}${each.note ? `: ${each.note}` : ""}`]);
+  if (it.acknowledged_by && !said.length) steps.push([null, `${it.acknowledged_by} acknowledged it`]);
   if (over !== null) steps.push([over, "its last series was normal again"]);
   if (state === "resolved") steps.push([it.updated, "it was closed"]);
   else if (it.updated !== it["@timestamp"] && it.updated !== over) steps.push([it.updated, "it changed last"]);
-  const items = steps.map(([at, text]) => el("li", {}, ...(at === null ? ["Then "] : [when(at), " "]), foreign(text)));
+  const dated = steps.filter(([at]) => at !== null).sort(([one], [other]) => one - other);
+  const items = [...dated, ...steps.filter(([at]) => at === null)].map(([at, text]) => el("li", {}, ...(at === null ? ["At some time "] : [when(at), " "]), foreign(text)));
   return [el("h3", {}, "Its history"), el("ul", { class: "causes plain-list" }, ...items)];
 }

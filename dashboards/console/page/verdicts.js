@@ -25,6 +25,9 @@ export class Verdicts {
   show({ novelties, counts, now }) {
     this.showKinds(counts);
     this.showRows(this.kinds.size ? novelties : [], now);
+    const all = [...this.kinds].reduce((sum, kind) => sum + (counts[kind] ?? 0), 0), left = this.kinds.size && all > novelties.length;
+    this.field("left").hidden = !left;
+    if (left) this.field("left").textContent = `The newest ${count(novelties.length)} of ${count(all)}.`;
   }
 
   showKinds(counts) {

@@ -19,6 +19,7 @@ from pipelines.notify import teller
 from pipelines.notify.memory import Memory
 from pipelines.notify.news import Said, news
 from pipelines.notify.teller import Teller
+from pipelines.query.told import ToldFiles
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
 
 Topic = tuple[str, str]
@@ -86,6 +87,10 @@ def test_what_is_open_at_first_is_told_and_what_was_over_is_not_and_a_restart_re
     read(memory, V1, incident("over", "resolved"), incident("lasts"))
     with telling(memory, given):
         assert settled(receiver, 1) == ["lasts:1:opened"]
+    (told,) = ToldFiles(tmp_path).read()
+    assert (told.channel, told.state, told.incidents) == ("hook", "opened", ("lasts",))
+    assert told.title == receiver.bodies[0]["title"]
+    assert 0 <= time.time() * 1000 - told.at < 60_000
     memory.close()
     memory = Memory(tmp_path, ["hook"])
     assert memory.offsets("incidents") == {0: 1}

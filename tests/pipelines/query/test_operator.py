@@ -103,6 +103,7 @@ def test_an_incident_is_acknowledged_by_its_operator_and_released(settings: Sett
     taken, given_back = written(settings, topics.ACKNOWLEDGEMENTS)
     assert (taken["event.id"], taken["user.name"], taken["note"]) == (incident.id, "ann", "looking")
     assert [each["active"] for each in (taken, given_back)] == [True, False]
+    assert at(settings, NOW).in_force()["acknowledgements"] == [taken, given_back]
 
 
 def test_what_the_detector_would_refuse_is_not_written(settings: Settings) -> None:
