@@ -15,6 +15,8 @@ _STORAGE = re.compile(r"^(mem|swap|disk)\.(used|free|total|available|cached|buff
 """Names of metrics that are bytes, and of those that are bytes if they are large: some senders give such a name to a
 percentage. The console's page has the same in quantity.js."""
 _MOST_DIGITS = 12
+_SMALLEST, _LARGEST = 1e-9, 1e24
+"""Numbers beyond these are written with an exponent: their digits would fill the sentence."""
 _TINY = 1e-6
 """A number smaller than this share of the difference that should be visible is written as 0."""
 
@@ -92,11 +94,15 @@ def number(value: float, width: float | None = None, *, digits: int = 3, largest
 
     >>> number(14770000.0), number(0.0042), number(93.0), number(0.5213, 0.03), number(3.0, 5000.0), number(1e21)
     ('14.77 M', '0.0042', '93', '0.521', '3', '1,000 E')
+    >>> number(4.2e300), number(-3.14159e-200)
+    ('4.2e+300', '-3.14e-200')
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     if width and abs(value) < abs(width) * _TINY:
         return "0"
+    if not _SMALLEST <= abs(value) < _LARGEST:
+        return f"{value:.{digits}g}"
     step = _power(value) - digits + (0 if abs(value) >= 1000 else 1)
     if width and math.isfinite(width):
         step = max(min(step, _power(width) - 1), _power(value) - _MOST_DIGITS)

@@ -44,19 +44,33 @@ def title(
 
 
 def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
-    """Which machines have sent nothing, since when, and whether they send again."""
+    """Which machines send nothing, since when; and which did, for how long, and send again."""
     names = sorted(silent, key=lambda name: (name != cause, name))
-    who = listed(names) if len(names) <= _SILENT else f"{len(names)} machines"
-    one = len(names) == 1
-    since = min(each.since for each in silent.values())
-    at = instant(since, min(each.reported for each in silent.values()), ZONE)
-    ends = [each.end for each in silent.values() if each.end is not None]
-    if len(ends) < len(names):
-        again = f"; {len(ends)} of them {'sends' if len(ends) == 1 else 'send'} again" if ends else ""
-        return f"{who} {'has' if one else 'have'} sent nothing since {at}{again}"
-    longest = max(each.end - each.since for each in silent.values() if each.end is not None)
-    lasted = f"for {'' if one else 'up to '}{duration(longest)} " if longest > 0 else ""
-    return f"{who} sent nothing {lasted}from {at}; {'it sends' if one else 'they send'} again"
+    lasting, over = ([name for name in names if (silent[name].end is None) is still] for still in (True, False))
+    lasted = {name: (silent[name].end or 0) - silent[name].since for name in over}
+    length = {name: duration(ms) for name, ms in lasted.items()}
+    same = len(set(length.values())) == 1
+    longest = max(lasted.values(), default=0)
+    for_long = f" for {'' if same else 'up to '}{duration(longest)}" if longest > 0 else ""
+    if lasting:
+        verb = "has" if len(lasting) == 1 else "have"
+        again = f"; {_who(over)} sent nothing{for_long} and send{'s' if len(over) == 1 else ''} again" if over else ""
+        return f"{_who(lasting)} {verb} sent nothing since {_begun(lasting, silent)}{again}"
+    if same or len(over) > _SILENT:
+        again = "it sends again" if len(over) == 1 else "they send again"
+        return f"{_who(over)} sent nothing{for_long} from {_begun(over, silent)}; {again}"
+    parts = [f"for {length[name]} from {_begun([name], silent)}" for name in over]
+    told = ", ".join(f"{name} {'sent nothing ' if n == 0 else ''}{parts[n]}" for n, name in enumerate(over))
+    return f"{told}; they send again"
+
+
+def _who(names: Sequence[str]) -> str:
+    return listed(list(names)) if len(names) <= _SILENT else f"{len(names)} machines"
+
+
+def _begun(names: Sequence[str], silent: Mapping[str, AffectedSeries]) -> str:
+    """When the first of some machines fell silent."""
+    return instant(min(silent[name].since for name in names), min(silent[name].reported for name in names), ZONE)
 
 
 def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:

@@ -127,7 +127,28 @@ def test_a_silence_of_many_machines_is_no_part_of_a_release_five_minutes_before(
 def test_some_of_the_silent_machines_send_again() -> None:
     feed = Feed()
     feed.send([*silent("a"), *silent("b"), *silent("c", AT, AT + MINUTE)], AT + 2 * MINUTE)
-    assert only(feed).message == "a, b and c have sent nothing since 00:10:00 UTC; 1 of them sends again"
+    assert (
+        only(feed).message == "a and b have sent nothing since 00:10:00 UTC; c sent nothing for 1 min and sends again"
+    )
+
+
+def test_a_silence_that_is_over_does_not_date_that_of_a_machine_that_fell_silent_later() -> None:
+    feed = Feed()
+    feed.send([*silent("a", AT, AT + 30_000), *silent("b", AT + 20_000)], AT + 2 * MINUTE)
+    assert only(feed).message == "b has sent nothing since 00:10:20 UTC; a sent nothing for 30 s and sends again"
+
+
+def test_two_silences_that_are_over_are_told_with_the_length_of_each_or_as_one_if_they_are_alike() -> None:
+    for ends, told in (
+        (
+            (30_000, 110_000),
+            "a sent nothing for 30 s from 00:10:00 UTC, b for 1 min 30 s from 00:10:20 UTC; they send again",
+        ),
+        ((60_000, 80_000), "a and b sent nothing for 1 min from 00:10:00 UTC; they send again"),
+    ):
+        feed = Feed()
+        feed.send([*silent("a", AT, AT + ends[0]), *silent("b", AT + 20_000, AT + ends[1])], AT + 3 * MINUTE)
+        assert only(feed).message == told
 
 
 def test_errors_that_a_log_never_had_are_an_incident_that_quotes_the_template_and_other_lines_are_none() -> None:
