@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import polars as pl
-from drain3.drain import Drain, LogCluster
+from drain3.drain import LogCluster
 
-DEPTH, SIMILAR = 5, 0.5
-"""Drain's parameters: the depth of its tree (number of words, program, first word), and the share of words that must
-be equal for a line to match a template."""
+from pipelines.jobs.mine_logs.tree import Tree
 
 _TEMPLATES = {"id": pl.String, "first": pl.String, "text": pl.String, "last": pl.Int64}
 _LINES = {"program": pl.String, "masked": pl.String, "id": pl.String, "last": pl.Int64}
@@ -38,6 +36,7 @@ class Miner:
             ``last``, the end of the last window with such a line (epoch milliseconds).
         lines: A row per masked line: ``program``, ``masked`` message, the template's ``id``, and ``last``.
         most: How many templates are kept, and eight times as many lines; those not seen for longest are forgotten.
+            Within a window, there may be twice as many templates.
 
     Source: P. He, J. Zhu, Z. Zheng, M. Lyu, Drain: an online log parsing approach with fixed depth tree, ICWS 2017.
 
@@ -52,7 +51,7 @@ class Miner:
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_TEMPLATES))
     lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_LINES))
     most: int = 4096
-    _drain: Drain | None = field(default=None, repr=False)
+    _drain: Tree | None = field(default=None, repr=False)
 
     def known(self, counts: pl.DataFrame) -> pl.DataFrame:
         """Adds the column ``id`` to counts by ``program`` and ``masked``: the template; null if the line is new."""
@@ -105,9 +104,9 @@ class Miner:
         name: str = self._clusters[cluster.cluster_id - 1][0]
         return name
 
-    def _tree(self) -> Drain:
+    def _tree(self) -> Tree:
         if self._drain is None:
-            drain = self._drain = Drain(depth=DEPTH, sim_th=SIMILAR)
+            drain = self._drain = Tree(2 * self.most)
             self._clusters = self.templates.select("id", "first").rows()
             for number, (first, text) in enumerate(self.templates.select("first", "text").iter_rows(), 1):
                 cluster = LogCluster(first.split(" "), number)

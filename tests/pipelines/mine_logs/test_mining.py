@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
+import pytest
+from drain3.drain import Drain
 from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
@@ -12,6 +18,7 @@ from hypothesis import strategies as st
 from engine.testing import Driven
 from pipelines.jobs.mine_logs.job import templates
 from pipelines.jobs.mine_logs.miner import Miner
+from pipelines.jobs.mine_logs.tree import MOST_ALIKE
 from tests.pipelines.site import SETTINGS, START, WINDOW, driven, lines, messages, said
 
 JOB = templates(SETTINGS)
@@ -101,3 +108,56 @@ def test_a_miner_remembers_at_most_eight_times_as_many_lines_as_templates() -> N
         miner.window(pl.DataFrame({"program": "p", "masked": lines, "first": end}), end)
         assert miner.lines.height <= 32
     assert miner.templates.height <= 4
+
+
+def _random_lines(count: int, words: int, seed: int) -> pl.DataFrame:
+    """Lines of random letters that begin alike and have as many words, each in one program."""
+    chance = random.Random(seed)
+    texts = ["x y z " + " ".join(chance.choices("ghijklmnopqrstuvwxyz", k=words - 3)) for _ in range(count)]
+    return pl.DataFrame({"program": "app", "masked": texts, "first": range(count)})
+
+
+def test_lines_of_random_words_make_few_templates_and_bounded_work_also_within_a_window() -> None:
+    miner = Miner()
+    miner.window(_random_lines(MOST_ALIKE, 250, 1), 1)
+    with monitored() as compared:
+        found = miner.window(_random_lines(300, 250, 2), 2)
+    assert miner.templates.height <= MOST_ALIKE + 1
+    assert found["id"].null_count() == 0
+    assert max(compared) <= MOST_ALIKE, "each line is compared with so many templates at most"
+    assert "app <*>" in miner.templates["text"].to_list()
+    again = Miner(miner.templates, miner.lines)
+    more = _random_lines(50, 250, 3)
+    assert again.window(more, 3)["id"].to_list() == miner.window(more, 3)["id"].to_list(), "a restart changes nothing"
+
+
+def test_honest_lines_beside_random_ones_keep_their_templates() -> None:
+    honest = ["user ann logged in", "user bob logged in", "user eve logged in"]
+    lines = pl.DataFrame({"program": "app", "masked": honest, "first": [1, 2, 3]})
+    miner = Miner()
+    miner.window(pl.concat([_random_lines(300, 60, 1), lines.cast({"first": pl.Int64})]), 1)
+    assert "app user <*> logged in" in miner.templates["text"].to_list()
+
+
+def test_a_window_of_lines_that_are_all_different_does_not_make_more_than_twice_the_templates() -> None:
+    miner = Miner(most=20)
+    programs = [f"p{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(200)]
+    lines = pl.DataFrame({"program": programs, "masked": "a b c", "first": range(200)})
+    tree = miner._tree()
+    assert miner.window(lines, 1)["id"].null_count() == 0
+    assert len(tree.id_to_cluster) <= 2 * 20 + 1
+
+
+@contextmanager
+def monitored() -> Iterator[list[int]]:
+    """How many templates lines are compared with, while a block runs."""
+    seen: list[int] = []
+    whole = Drain.fast_match
+
+    def counting(self: Drain, ids: list[int], *rest: Any) -> Any:
+        seen.append(len(ids))
+        return whole(self, ids, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Drain, "fast_match", counting)
+        yield seen
