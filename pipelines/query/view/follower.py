@@ -14,6 +14,7 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from engine.formats import columnar
+from engine.kafka.admin import topic_ids
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
@@ -39,6 +40,8 @@ _BEAT = 1.0
 """How often the view looks at Kafka when there is nothing to read, seconds."""
 
 _LAYOUT = META + b"layout"
+_IDENTITIES = META + b"topics"
+"""Key of the identities of the topics: one that is made anew, as by `newnormal retire` and a replay, has another."""
 log = structlog.get_logger()
 
 
@@ -130,17 +133,22 @@ class Follower:
         """
         layout, folder = f"3 {self._ring.every} {self._ring.places} {self.partitions}".encode(), self.folder / "data"
         database = Database(folder)
+        ids = orjson.dumps(
+            topic_ids(self.settings.kafka.bootstrap or "", list(self._names)), option=orjson.OPT_SORT_KEYS
+        )
         reason = ""
         if database.get(_LAYOUT) not in (None, layout):
             reason = "the length or number of windows, or the number of partitions, has changed"
-        elif any(place.next > end for at, end in ends.items() if (place := self._stored(database, at))):
+        elif database.get(_IDENTITIES) not in (None, ids) or any(
+            place.next > end for at, end in ends.items() if (place := self._stored(database, at))
+        ):
             reason = "the topics were made anew"
         if reason:
             database.close()
             log.warning(f"reading the view anew: {reason}", folder=str(folder))
             shutil.rmtree(folder)
             database = Database(folder)
-        database.write([(_LAYOUT, layout)])
+        database.write([(_LAYOUT, layout), (_IDENTITIES, ids)])
         return database
 
     @staticmethod

@@ -54,7 +54,7 @@ def test_what_nobody_has_seen_is_warned_of_and_taken_all_the_same(
         "did you mean db-1?": ["rule", "add", "r", "--skip-result", "--entity", "bd-1"],
         "there is no verdict on a machine web-*": ["rule", "add", "r", "--skip-result", "--entity", "web-*"],
         "a metric mem of db-1": ["rule", "add", "r", "--skip-result", "--entity", "db-1", "--metric", "mem"],
-        "a machine web-1": ["label", "add", "true", "web-1", "cpu"],
+        "has no effect, also not later": ["label", "add", "true", "web-1", "cpu"],
     }
     for telling, arguments in warned.items():
         code, out, err = run(*arguments)

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from engine.formats.dead_letters import dead_letter
+from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka.admin import delete_topics, ensure_topics
 from engine.kafka.exactly_once import TransactionalWriter
@@ -107,6 +107,8 @@ def test_dead_letters_that_grow_are_told_with_the_most_frequent_code_and_an_exam
     send(context, names.RAW_JSON, *[(0, b"x")] * 3, (0, sample(now())), (1, HEARTBEAT))
     letters(context, "JSON_MALFORMED", 0, 2)
     letters(context, "FIELD_INVALID", 1)
+    mark = DeadLetter(time=now(), topic="t", partition=0, offset=0, job="n", code="X", reason="r", retried=now())
+    send(context, names.DEADLETTER, (0, mark.to_json()))  # of one that was sent again
     finding = one(refused(make()))
     assert finding.code == "DEAD_LETTERS_GROW"
     topic = context.settings.reads(names.RAW_JSON)

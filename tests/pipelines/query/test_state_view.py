@@ -193,7 +193,8 @@ def test_a_second_view_of_the_same_part_is_refused(mine: Settings, opened: Calla
     assert refused.value.code == "VIEW_UNUSABLE"
 
 
-def test_a_view_whose_topics_were_made_anew_forgets_what_it_has_read(mine: Settings) -> None:
+@pytest.mark.parametrize("states", [1, 40], ids=["shorter", "longer"])
+def test_a_view_whose_topics_were_made_anew_forgets_what_it_has_read(mine: Settings, states: int) -> None:
     produce(mine, [state("old", "cpu", n) for n in range(5)])
     view = Own(mine)
     view.read_all()
@@ -204,8 +205,8 @@ def test_a_view_whose_topics_were_made_anew_forgets_what_it_has_read(mine: Setti
         gone.result(30)
     until(lambda: not admin.list_topics(timeout=10).topics.keys() & set(names))
     ensure_topics(mine.kafka.bootstrap or "", {mine.topic(n): topics.config(n) for n in TOPICS}, PARTITIONS, 1)
-    produce(mine, [state("new", "cpu")])
+    produce(mine, [state("new", "cpu", n) for n in range(states)])
     view = Own(mine)
     view.read_all()
-    assert [each["host.name"] for each in view.range("", False, b"", 10)[0]] == ["new"]
+    assert [(each["host.name"], each["values"]) for each in view.range("", False, b"", 10)[0]] == [("new", states - 1)]
     view.follower.close()

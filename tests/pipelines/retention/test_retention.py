@@ -121,6 +121,7 @@ def test_a_dry_run_shows_what_would_go_and_deletes_nothing(
     assert "kept.telemetry/day=2026-10-01" in shown
     assert "2026-10-02 00:00" in shown
     assert "would delete 3 of 3" in shown
+    assert "late records: 7d are kept" in shown, "Kafka deletes them after kafka.retention"
     assert folder.days() == list(DAYS)
     assert "deleted 3 of 3" in CliRunner().invoke(app, ["retention"]).output
     assert folder.days() == []
