@@ -59,7 +59,8 @@ def single(
         version: The version of the chain whose incident it is.
         escape: Escapes what the receiver would take for markup.
     """
-    fields = {name: escape(value) for name, value in _fields(news, settings, version).items()}
+    given = _fields(news, settings, version)
+    fields = {name: escape(value) for name, value in given.items()} | {"link": given["link"]}
     title = Template(channel.title or TITLE).substitute(fields)
     written = [(line, Template(line).substitute(fields)) for line in (channel.text or TEXT).splitlines()]
     lines = [made.rstrip() for line, made in written if made.strip() or not line.strip()]

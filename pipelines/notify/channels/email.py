@@ -144,7 +144,9 @@ class EmailSender:
     def _mail(self, message: Message) -> EmailMessage:
         channel, mail = self._channel, EmailMessage(policy=_POLICY)
         domain = channel.sender.partition("@")[2]
-        mail["Subject"], mail["From"], mail["To"] = message.title, channel.sender, ", ".join(channel.recipients)
+        # some Pythons decode what looks encoded in a header, line breaks too (CVE-2024-6923): it must look like none
+        title = message.title.replace("=?", "= ?")
+        mail["Subject"], mail["From"], mail["To"] = title, channel.sender, ", ".join(channel.recipients)
         mail["Date"], mail["Message-ID"] = formatdate(), f"<{message.id.replace(':', '.')}@{domain}>"
         mail["Auto-Submitted"], mail["X-Newnormal-Id"] = "auto-generated", message.id
         if len(message.news) == 1:

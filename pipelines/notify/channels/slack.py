@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from pipelines.contracts.settings.notify import SlackChannel
@@ -12,6 +13,10 @@ from pipelines.notify.news import News
 
 _COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
 _OVER = "#2e7d32"
+_NOTHING = "\u200b"
+"""A space without width."""
+_MARKUP = re.compile(r"(?<![^\W_])@(?=\w)|\](?=[(\[:])|!(?=\[)|:(?=//)|\b(?:www|mailto|tel)(?=[.:])", re.IGNORECASE)
+"""After which a space without width makes no link, picture or call of what follows."""
 
 
 class SlackSender:
@@ -28,12 +33,16 @@ class SlackSender:
         self._name, self._channel = name, channel
 
     def escape(self, text: str) -> str:
-        """Escapes what Slack takes for links and for names of people who are to be called.
+        """Escapes what Slack, Mattermost and Rocket.Chat take for links, pictures and people who are to be called.
 
-        >>> SlackSender("a", SlackChannel(kind="slack", url="https://a")).escape("<!channel> & more")
-        '&lt;!channel&gt; &amp; more'
+        The latter two read Markdown, whose escapes Slack would show: so a space without width stands in between.
+
+        >>> told = SlackSender("a", SlackChannel(kind="slack", url="https://a")).escape("<!channel> & @all [a](b)")
+        >>> told.replace(_NOTHING, "|")
+        '&lt;!channel&gt; &amp; @|all [a]|(b)'
         """
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return _MARKUP.sub(lambda found: f"{found[0]}{_NOTHING}", text)
 
     def send(self, message: Message, left: LeftMails) -> str:
         """Posts the message; the deduplication id is in the last line of the attachment."""

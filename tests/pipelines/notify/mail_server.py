@@ -34,6 +34,7 @@ class MailServer:
 
     Attributes:
         got: Recipients and mail of each that was taken.
+        raw: The bytes of each mail.
         encrypted: For each mail whether it came over TLS.
         tried: The user names and passwords that it was told.
         recipient: The answer to each recipient.
@@ -48,6 +49,7 @@ class MailServer:
         self._security, self._context, self.password = security, context, password
         self.got: list[tuple[list[str], EmailMessage]] = []
         self.encrypted: list[bool] = []
+        self.raw: list[bytes] = []
         self.tried: list[tuple[str, str]] = []
         self.recipient, self.wrong = "250 fine", "535 5.7.8 wrong user or password"
         self.refused: dict[str, str] = {}
@@ -73,6 +75,7 @@ class MailServer:
     async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802  the same
         assert isinstance(envelope.content, bytes)
         mail = message_from_bytes(envelope.content, policy=policy.default)
+        self.raw.append(envelope.content)
         self.encrypted.append(server.transport.get_extra_info("cipher") is not None)
         self.got.append((list(envelope.rcpt_tos), mail))  # type: ignore[arg-type]
         return "250 taken"

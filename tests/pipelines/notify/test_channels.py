@@ -79,6 +79,27 @@ def test_slack_gets_text_that_calls_nobody_and_a_colour() -> None:
     assert resolved["attachments"][0]["footer"] == "aaa:2:resolved"
 
 
+@pytest.mark.parametrize(
+    ("name", "markup"),
+    [
+        ("@all x", "@all"), ("_@here_", "@here"), ("(@channel)", "@channel"), ("[the console](a.example)", "]("),
+        ("![p](a.example/p.png)", "!["), ("http://evil.example", "://"), ("see www.evil.example", "www."),
+        ("[x][y] [y]: a.example", "]["), ("[y]: a.example", "]:"), ("mailto:a@b.example", "mailto:"),
+    ],
+)  # fmt: skip
+def test_names_are_no_markup_of_mattermost_and_rocket_chat_and_the_link_to_the_console_is_one(
+    name: str, markup: str
+) -> None:
+    with http_receiver() as receiver:
+        given = settings(kind="slack", url=receiver.url)
+        send(given, News(incident(message=f"cpu on {name}"), "opened"))
+        (told,) = receiver.bodies
+    whole = told["text"] + told["attachments"][0]["text"].replace("https://console.example.org/#incident/", "")
+    assert markup not in whole
+    assert name in told["text"].replace("\u200b", ""), "all of it can be read"
+    assert "https://console.example.org/#incident/" in told["attachments"][0]["text"]
+
+
 def alerts(receiver: HttpReceiver) -> dict[tuple[str, str], str]:
     """What an Alertmanager shows after all requests: by incident and severity, when the alert ends.
 

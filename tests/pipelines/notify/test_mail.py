@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,18 @@ def account(tmp_path: Path) -> dict[str, str]:
     """The settings of an account whose password stands in a file."""
     (tmp_path / "password").write_text(f"{SECRET}\n")
     return {"user": USER, "password_file": str(tmp_path / "password")}
+
+
+@pytest.mark.parametrize("more", ["", "\u00e9"])
+def test_no_name_reaches_the_mail_server_as_an_encoded_word(more: str) -> None:
+    name = f"=?utf-8?q?db-1=0D=0AReply-To:_eve@example.org=0D=0A=0D=0A<h1>?= {more}"
+    with mail_server() as server:
+        send(settings(server, security="none"), News(incident(message=name), "opened"))
+        (raw,) = server.raw
+    head, _, _ = raw.partition(b"\r\n\r\n")
+    assert b"=?utf-8?q?db-1=0D" not in head and b"\nReply-To" not in head
+    subject = message_from_bytes(raw, policy=policy.default)["Subject"]
+    assert subject == f"[critical] opened: {name.replace('=?', '= ?')}".strip()
 
 
 def test_mails_on_one_incident_are_one_conversation_and_no_name_adds_a_header() -> None:
