@@ -15,9 +15,11 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 
 from engine.explain.printing import visible_lines
+from engine.explain.redaction import redacted
 from engine.kafka.asking import forbidden
 from engine.spec.errors import NewnormalError
 from pipelines.cli import hints, log_output
+from pipelines.contracts.settings.secret_values import secret_values
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[
     1
@@ -92,17 +94,22 @@ def _with_code(error: BaseException) -> NewnormalError:
         return NewnormalError(
             "FILE_UNUSABLE", what, str(error.filename), "a path that can be read or written", "the command ended"
         )
-    what = f"{type(error).__name__}: {error}".strip()
+    secrets = secret_values()
+    what = redacted(f"{type(error).__name__}: {error}".strip(), secrets)
     return NewnormalError(
-        "UNEXPECTED_ERROR", what, _trace_file(), "please report it; NEWNORMAL_DEBUG=1 shows it", "the command ended"
+        "UNEXPECTED_ERROR",
+        what,
+        _trace_file(secrets),
+        "please report it; NEWNORMAL_DEBUG=1 shows it",
+        "the command ended",
     )
 
 
-def _trace_file() -> str:
-    """Writes the stack trace of the current error to a temporary file; returns a phrase that names the file."""
+def _trace_file(secrets: Sequence[str]) -> str:
+    """Writes the stack trace of the current error, without secrets, to a file; returns a phrase that names it."""
     try:
         with tempfile.NamedTemporaryFile("w", prefix="newnormal-", suffix=".log", delete=False) as file:
-            file.write(f"{sys.argv}\n{traceback.format_exc()}")
+            file.write(redacted(f"{sys.argv}\n{traceback.format_exc()}", secrets))
     except OSError:
         return "the stack trace could not be written to a file"
     return f"the stack trace is in {Path(file.name)}"

@@ -13,6 +13,7 @@ from email.utils import formatdate
 import structlog
 
 from engine.explain.printing import visible
+from engine.explain.redaction import redacted
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings.notify import EmailChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
@@ -125,8 +126,8 @@ class EmailSender:
             raise _refused((error.smtp_code, error.smtp_error), self._where, key) from None
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
             what = str(error) or type(error).__name__
-            raise SendError("NOTIFY_UNREACHABLE", visible(what.replace(key or "\0", "***")), self._where) from None
-        return {each: (answer[0], _text(answer).replace(key or "\0", "***")) for each, answer in refused.items()}
+            raise SendError("NOTIFY_UNREACHABLE", visible(redacted(what, [key])), self._where) from None
+        return {each: (answer[0], redacted(_text(answer), [key])) for each, answer in refused.items()}
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Nothing: people are told once."""
@@ -161,7 +162,7 @@ def password(name: str, channel: EmailChannel) -> str | None:
 
 
 def _refused(answer: Answer, where: str, key: str | None) -> NewnormalError:
-    what = f"it answered {_said(answer).replace(key or chr(0), '***')}"
+    what = f"it answered {answer[0]} {visible(redacted(_text(answer), [key]))}"
     code = "NOTIFY_UNREACHABLE" if _for_the_moment(answer) else "NOTIFY_REFUSED"
     return SendError(code, what, where, hopeless=answer[0] in _OF_THE_MESSAGE)
 

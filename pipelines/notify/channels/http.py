@@ -11,6 +11,7 @@ import httpx
 import orjson
 
 from engine.explain.printing import visible
+from engine.explain.redaction import redacted
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.contracts.settings.notify import AlertmanagerChannel, SlackChannel, WebhookChannel
@@ -20,7 +21,7 @@ from pipelines.notify.secrets import secret
 _OF_THE_MESSAGE = (400, 413, 422)
 """Statuses that say that this message is wrong, not the account, the address or the server."""
 
-_SHOWN = 200
+_SHOWN, _LOOKED_AT = 200, 4_000
 _MOST_SECONDS = 86_400.0
 """A receiver is asked again after a day at the latest, whatever it says."""
 
@@ -55,7 +56,7 @@ def post(
         )
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
         raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, url, key), where) from None
-    said = f"{answer.status_code} {_without(visible(answer.text[:_SHOWN]), url, key)}".strip()
+    said = f"{answer.status_code} {_without(answer.text, url, key)}".strip()
     if answer.is_success:
         return f"{where} answered {said}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
@@ -102,11 +103,8 @@ def _shown(url: str) -> str:
 
 
 def _without(text: str, url: str, key: str | None) -> str:
-    """A text without the URL and the key, should a receiver repeat them."""
-    parts = urlsplit(url)
-    for hidden in filter(None, (url, parts.query, parts.path if len(parts.path) > 1 else "", parts.password, key)):
-        text = text.replace(hidden, "***")
-    return text[:_SHOWN]
+    """The begin of a text, without the URL and the key, should a receiver repeat them or parts of them."""
+    return visible(redacted(text[:_LOOKED_AT], (url, key))[:_SHOWN])
 
 
 def _after(answer: httpx.Response) -> float | None:
