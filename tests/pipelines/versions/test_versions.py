@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+from confluent_kafka import Producer
 
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
@@ -211,6 +212,48 @@ def test_a_version_whose_every_job_is_read_cannot_be_retired() -> None:
     left = V1.model_copy(update={"jobs": ("normalizer", "log_normalizer", "extractor", "templates")})
     with pytest.raises(NewnormalError, match=r"VERSION_NEEDED.*v2"):
         retirement.planned(left, [left, second], load())
+
+
+NO_VERSIONS = [
+    b'{"name":"x"}',
+    b"no json",
+    b"[1]",
+    b'"text"',
+    b"\xff\xfe",
+    b"newnormal:record-too-large:950000000",
+    b'{"name":"v2","jobs":["sink"]}',
+    b'{"name":"x","jobs":["nobody"]}',
+    b'{"name":"x","jobs":["sink"],"sources":{"novelties":"../../etc"}}',
+    b'{"name":"x","jobs":["sink"],"settings":{"kafka.bootstrap":"elsewhere:9092"}}',
+    b'{"name":"x","jobs":["sink"],"created":"long ago"}',
+]
+
+
+@pytest.mark.servers
+def test_a_message_that_is_no_version_hides_no_other_one_and_a_newer_one_or_a_tombstone_heals_it(
+    endpoints: Endpoints,
+) -> None:
+    bootstrap = endpoints.bootstrap
+    settings = endpoints.settings(load(namespace=f"t{uuid.uuid4().hex[:8]}."))
+    registry, topic = Registry(settings), settings.topic(topics.VERSIONS)
+    registry.put(made("v2", "detector"))
+
+    def write(key: bytes, value: bytes | None) -> None:
+        producer = Producer({"bootstrap.servers": bootstrap})
+        producer.produce(topic, value, key=key)
+        assert not producer.flush(30)
+
+    for value in NO_VERSIONS:
+        write(b"x", value)
+        assert set(registry.all()) == {"v1", "v2"}, value
+    for key in (b"", b"\xff", b"../x", b"V3"):
+        write(key, b'{"name":"%b","jobs":["sink"]}' % key.replace(b"\xff", b"?"))
+        assert set(registry.all()) == {"v1", "v2"}, key
+    registry.put(made("x", "sink"))
+    assert set(registry.all()) == {"v1", "v2", "x"}
+    write(b"x", b"{}")
+    write(b"x", None)
+    assert set(registry.all()) == {"v1", "v2"}
 
 
 @pytest.mark.servers
