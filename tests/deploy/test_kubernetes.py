@@ -13,6 +13,7 @@ import pyspark
 import pytest
 import yaml
 
+from deploy import bounded_records
 from deploy.artifacts import SPARK
 from deploy.image.spark_pod import command
 from engine.spark.cluster import Cluster
@@ -85,7 +86,7 @@ def test_versions_and_paths_are_those_of_the_image_and_all_pods_see_the_checkpoi
     assert spec["sparkVersion"] == pyspark.__version__
     assert spec["mainApplicationFile"].endswith("/pipelines/cli/submit/newnormal_main.py")
     assert "/opt/newnormal" in image and "XDG_CACHE_HOME=/opt/cache" in image
-    jars = f"/opt/cache/newnormal/jvm/{SPARK.directory.name}/*"
+    jars = f"/opt/cache/newnormal/jvm/{bounded_records.place(SPARK.directory).name}/*"
     assert (
         spec["sparkConf"]["spark.executor.extraClassPath"] == spec["sparkConf"]["spark.driver.extraClassPath"] == jars
     )
@@ -93,11 +94,14 @@ def test_versions_and_paths_are_those_of_the_image_and_all_pods_see_the_checkpoi
     for role in ("driver", "executor"):
         pod = spec[role]["template"]["spec"]
         (container,) = pod["containers"]
-        (mounted,) = container["volumeMounts"]
+        mounted, temporary = container["volumeMounts"]
         assert container["name"] == f"spark-kubernetes-{role}"
         assert container["command"] == ["python", "-m", "deploy.image.spark_pod"]
         assert checkpoints.startswith(mounted["mountPath"])
-        (volume,) = pod["volumes"]
+        volume, scratch = pod["volumes"]
+        assert (temporary["mountPath"], scratch["name"], scratch["emptyDir"]) == ("/tmp", temporary["name"], {})
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert volume["persistentVolumeClaim"]["claimName"] == found["PersistentVolumeClaim"]["metadata"]["name"]
     assert spec["driver"]["serviceAccount"] == found["ServiceAccount"]["metadata"]["name"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", spec["sparkVersion"])

@@ -121,6 +121,24 @@ def test_containers_of_our_image_write_nothing_outside_of_their_volume_and_have_
         assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
 
 
+def test_a_secret_reaches_only_the_containers_that_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a container is given in ``environment`` takes precedence over ``env_file``, which has all settings."""
+    needed = {
+        "GRAFANA_PASSWORD": {"dashboards-grafana"},
+        "NEWNORMAL_GATEWAY__TOKEN": {"gateway"},
+        "NEWNORMAL_CONSOLE__TOKEN": {"pipeline"},
+        "NEWNORMAL_ELASTICSEARCH__PASSWORD": {"pipeline", "dashboards-grafana", "dashboards-kibana"},
+    }
+    install = {"dashboards-grafana", "dashboards-kibana"}
+    for secret, users in needed.items():
+        given = {name for name in OUR_OWN if services()[name].get("environment", {}).get(secret) != ""}
+        assert given - install == users - install, secret
+    for name in ("pipeline", "gateway"):
+        for each, value in _environment("127.0.0.1", name).items():
+            monkeypatch.setenv(each, value)
+    load()
+
+
 def test_images_are_pinned_and_defaults_in_the_files_are_those_of_env() -> None:
     chosen = variables()
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", chosen[name]) for name in chosen if name.endswith("_VERSION"))
