@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from datagen.outage import Dropped
+from engine.private_files import private_folder
 from engine.spec.errors import NewnormalError
 
 _ROW = 1_000
@@ -84,7 +85,7 @@ class DiskBuffer:
         self.path, self._size, self._age, self._dropped, self._now = path, size, age, dropped, now
         self._lock, self._handed = threading.Lock(), 0
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             self._base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             for statement in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL"):
                 self._base.execute(f"PRAGMA {statement}")

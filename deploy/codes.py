@@ -21,7 +21,6 @@ server(
 server("SERVICES_PARTIAL", "servers run, but not the one that is needed", "`newnormal services down`, then start again")
 server("SERVICES_BUSY", "another process has been starting or stopping the servers for minutes", "wait; end the other")
 server("STATE_DIR", "the state directory cannot be made or written", "another `state_dir`")
-server("DIRECTORY_FOREIGN", "as root: Elasticsearch's directory is a link or somebody else's", "remove it")
 
 stack = section("Compose stack")
 stack(

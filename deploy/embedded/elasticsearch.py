@@ -73,6 +73,7 @@ class Elasticsearch:
             shutil.rmtree(written, ignore_errors=True)
         for directory in (config, base / "data", base / "logs", base / "tmp"):
             directory.mkdir(exist_ok=True)
+            directory.chmod(0o700)
         options = (Path(self.home) / "config" / "jvm.options").read_text().splitlines()
         kept = [o for o in options if o and not o.startswith(("#", *_UNWANTED_OPTIONS))]
         kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log"]

@@ -6,14 +6,14 @@ choose the same one, each holds a lock on every port that it chose for as long a
 
 from __future__ import annotations
 
-import os
 import socket
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 from engine.locks import try_lock
+from engine.private_files import own_temporary_folder
+from engine.spec.errors import NewnormalError
 
 HOST = "127.0.0.1"
 
@@ -44,12 +44,13 @@ class PortClaims:
 
     Args:
         folder: Directory of the locks, one for each port; it must be the same for all processes that may clash.
+            ``None``: one of this user's.
         address: The address of the ports.
     """
 
     def __init__(self, folder: Path | None = None, address: str = HOST) -> None:
         self._address = address
-        self._folder = folder or Path(tempfile.gettempdir()) / f"newnormal-ports-{os.getuid()}"
+        self._folder = folder
         self._held: dict[int, IO[str]] = {}
 
     def choose(self, preferred: dict[str, int]) -> dict[str, int]:
@@ -74,8 +75,8 @@ class PortClaims:
         if port in self._held:
             return False
         try:
-            held = try_lock(self._folder / f"{port}.lock")
-        except OSError:  # a folder that cannot be written to: then whether the port is free must do
+            held = try_lock((self._folder or own_temporary_folder("ports")) / f"{port}.lock")
+        except (OSError, NewnormalError):  # no folder that can be written to: then whether the port is free must do
             return is_free(port, self._address)
         if held is None:
             return False

@@ -17,6 +17,7 @@ from deploy.embedded.start_plan import plan
 from deploy.embedded.supervisor import START_SECONDS, STOP_SECONDS
 from deploy.progress import Say, saying
 from engine.locks import try_lock
+from engine.private_files import private_folder
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
@@ -152,7 +153,7 @@ def _wanted(elsewhere: Endpoints, kafka: bool, elasticsearch: bool) -> list[str]
 def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tuple[state_file.Running, Owned | None]:
     state = settings.state
     try:
-        (state / "logs").mkdir(parents=True, exist_ok=True)
+        (private_folder(state) / "logs").mkdir(exist_ok=True)
     except OSError as error:
         accepted = "a directory that can be written to"
         raise NewnormalError("STATE_DIR", str(error), "state_dir", accepted, "nothing was started") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from typing import IO
 import psutil
 
 from engine.locks import try_lock
+from engine.private_files import own_temporary_folder
 from engine.spark.hadoop_path import HadoopPath
 from engine.spec.errors import NewnormalError
 
@@ -79,5 +79,5 @@ def taken(checkpoints: Path, jobs: Sequence[str]) -> Iterator[None]:
 def _path(checkpoints: Path, job: str) -> Path:
     if isinstance(checkpoints, HadoopPath):  # which has no locks: of this machine's processes one has it
         place = hashlib.sha256(str(checkpoints).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"newnormal-{place}-{job}.lock"
+        return own_temporary_folder("checkpoints") / f"{place}-{job}.lock"
     return checkpoints / f"{job}.lock"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from deploy.artifacts import spark_jars, store_jars
 from deploy.java import java_home
+from engine.private_files import private_folder
 from engine.spark.cluster import Cluster
 from engine.spark.session import StartingSpark, is_submitted
 from engine.spec.errors import NewnormalError
@@ -25,6 +26,8 @@ def start_spark(settings: Settings) -> StartingSpark:
     Raises:
         NewnormalError: If there is no Java that fits, or Spark's connector cannot be had; ``CLUSTER_UNREACHABLE``.
     """
+    if not settings.spark.master:  # the machines of a cluster may read checkpoints there as other users
+        private_folder(settings.state)
     log, work, memory = settings.state / "logs" / "spark.log", settings.state / "spark", settings.engine.driver_memory
     return StartingSpark(
         spark_jars(), java_home(), work, memory, log, cluster=cluster(settings),

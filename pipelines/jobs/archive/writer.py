@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.formats.columnar import decode
+from engine.private_files import private_folder
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.jobs.archive.layout import (
@@ -145,6 +146,7 @@ class ArchiveWriter:
         return pq.ParquetWriter(file, self._schema, compression="zstd", use_dictionary=repeated, column_encoding=packed)
 
     def _made(self, name: str) -> Path:
+        private_folder(self._folder.root)
         self._folder.writing.mkdir(parents=True, exist_ok=True)
         return self._folder.writing / f"{name}.parquet"
 
