@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import polars as pl
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Message, TopicPartition
 
 from engine.address import kafka_options
 from engine.formats import columnar
 from engine.kafka.content import bounds
+from engine.kafka.skipping import SkippingConsumer
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
@@ -74,7 +75,7 @@ class Aftermath:
         self._first, self._last = frame["time"].min(), frame["time"].max()
         options: dict[str, Any] = {**kafka_options(settings.kafka.bootstrap or ""), "group.id": "newnormal.aftermath"}
         options |= {"enable.auto.commit": False, "isolation.level": "read_committed", "log_level": 0}
-        self._reader = Consumer(options)
+        self._reader = SkippingConsumer(options)
         known = self._reader.list_topics(timeout=_SECONDS).topics
         places = [
             TopicPartition(topic, partition)

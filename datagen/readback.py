@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from datagen.buffer import Parcel
 from engine.address import kafka_options
+from engine.kafka.skipping import SkippingConsumer
 from engine.spec.errors import NewnormalError
 
 HEADER = "newnormal.message"
@@ -50,7 +51,7 @@ def _since(bootstrap: str, topic: str, instant: int) -> Iterator[Message]:
     """The messages in a topic from an instant on, up to its present end."""
     options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.readback", "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "error_cb": lambda _error: None}
-    reader = Consumer(options)
+    reader = SkippingConsumer(options)
     try:
         partitions = reader.list_topics(topic, _SECONDS).topics[topic].partitions
         places = [TopicPartition(topic, partition, instant) for partition in partitions]

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deploy import checksums
+from deploy import bounded_records, checksums
 from deploy.ivy import Artifact, retrieve
 from deploy.java import cache_dir
 from engine.locks import locked
@@ -96,11 +96,13 @@ _STORES = {S3A.name: S3A}
 def spark_jars() -> list[Path]:
     """The jars to hand to Spark as ``spark.jars``: its Kafka source, and a local file system that forks no processes.
 
+    Kafka's client is the one of `deploy.bounded_records`, which no compressed message fills the memory of.
+
     Raises:
         NewnormalError: ``DOWNLOAD_FAILED`` if they cannot be downloaded, ``DOWNLOAD_ALTERED`` if they are
             not the pinned ones; the same for the functions below.
     """
-    return sorted(ensure(SPARK).glob("*.jar"))
+    return bounded_records.reading(ensure(SPARK))
 
 
 def store_jars(place: str | Path) -> list[Path]:
@@ -110,8 +112,8 @@ def store_jars(place: str | Path) -> list[Path]:
 
 
 def kafka_classpath() -> str:
-    """The class path of the Kafka broker and its tools."""
-    return f"{ensure(KAFKA)}/*"
+    """The class path of the Kafka broker and its tools; see `deploy.bounded_records` for what it refuses."""
+    return bounded_records.serving(ensure(KAFKA))
 
 
 def elasticsearch_home() -> Path:
@@ -175,10 +177,11 @@ def _unzip(archive: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Downloads every set that is not here yet, and the connectors of the stores that the command line names."""
+    """Downloads and prepares every set that is not here yet, and the connectors of stores that are named."""
     try:
         for wanted in (*ALL, *(_STORES[name] for name in sys.argv[1:])):
             print(ensure(wanted))
+        spark_jars(), kafka_classpath()
     except NewnormalError as error:
         sys.exit(str(error))
 

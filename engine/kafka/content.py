@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from engine.address import kafka_options
 from engine.kafka.asking import forbidden
+from engine.kafka.skipping import SkippingConsumer
 from engine.spec.errors import NewnormalError
 
 _SILENCE_SECONDS = 30.0
@@ -78,7 +79,7 @@ def bounded_reader(bootstrap: str, group: str) -> Consumer:
     """
     options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": group, "log_level": 0, "fetch.wait.max.ms": 10}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-    return Consumer(options)
+    return SkippingConsumer(options)
 
 
 def _whole(reader: Consumer, bootstrap: str, topic: str) -> Spans:

@@ -15,6 +15,7 @@ from engine.spec.duration import NEVER
 from engine.spec.log_place import COLUMNS, Times, before_each, placed
 from engine.spec.source import Source
 from engine.spec.steps import apply
+from engine.spec.too_large import reason, stand_ins
 from engine.watermarks import Marker
 
 LARGEST = 1e150
@@ -44,9 +45,10 @@ def read(
     beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
     messages = messages.where(~beats) if beats.any() else messages
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
+    messages, dead = _without_too_large(job, messages)
     decoded = source.formats[messages.topic].decode(messages)
     records, refused = checked(source, decoded.records, messages)
-    dead = _decoders_letters(job, messages, decoded)
+    dead += _decoders_letters(job, messages, decoded)
     dead += [_dead(job, messages, *part) for part in refused]
     dead = dead if source.reports else []
     if source.clock != "event":
@@ -64,6 +66,18 @@ def read(
         made = apply(source.steps, records.drop_columns([ROW]))
         return placed(made, messages.topic, messages.partition), marker, dead
     return apply(source.steps, records.drop_columns([ROW])), marker, dead
+
+
+def _without_too_large(job: str, messages: Messages) -> tuple[Messages, list[DeadLetter]]:
+    """The messages without those that Kafka's client did not decompress, and the dead letters of these."""
+    unread = stand_ins(messages.values).to_numpy(zero_copy_only=False)
+    if not unread.any():
+        return messages, []
+    dead = [
+        _dead(job, messages, row, "RECORD_TOO_LARGE", reason(messages.values[row].as_py()))
+        for row in np.flatnonzero(unread).tolist()
+    ]
+    return messages.where(~unread), dead
 
 
 def _with_log(source: Source, records: pa.Table, messages: int, carriers: Times, told: Times) -> pa.Table:

@@ -18,7 +18,7 @@ from engine.spark.java_options import OPTIMIZES
 
 def place() -> Path:
     """The file of the archive: in the environment of this Python, as it belongs to the jars of its PySpark."""
-    return Path(sys.prefix) / "share" / "newnormal" / f"spark-{pyspark.__version__}.jsa"
+    return Path(sys.prefix) / "share" / "newnormal" / f"spark-{pyspark.__version__}-bounded.jsa"
 
 
 def reading() -> Sequence[str]:

@@ -141,6 +141,12 @@ jobs(
     "name it in `write(..., side=...)`",
 )
 jobs("CHECKPOINT_MISSING", "a job has output but no checkpoint", "put the checkpoint back, or `run --write-again`")
+jobs(
+    "DIRECTORY_FOREIGN",
+    "a directory in a place where everybody may write is a link or somebody else's: Elasticsearch's as root, or that "
+    "of the locks of checkpoints in a store",
+    "remove it",
+)
 jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "use the newest one, or `run --write-again`")
 kafka(
     "JOB_FENCED",
@@ -160,6 +166,11 @@ dead(
     "KEY_ASTRAY",
     "a record lies in another partition than its key says",
     "use the Murmur2 partitioner (of Java clients)",
+)
+dead(
+    "RECORD_TOO_LARGE",
+    "a record, or its compressed batch, becomes too many bytes when it is decompressed; it was not",
+    "send messages of at most 16 MiB; see [security.md](security.md#what-a-message-may-cost)",
 )
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
 dead(

@@ -15,6 +15,7 @@ from engine.address import kafka_options
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.skipping import SkippingConsumer
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
@@ -126,7 +127,7 @@ def consumer(bootstrap: str, more: Mapping[str, str | bool] | None = None) -> Co
         bootstrap: host:port of Kafka.
         more: Further settings of the consumer.
     """
-    return Consumer(
+    return SkippingConsumer(
         {
             **kafka_options(bootstrap),
             "group.id": "newnormal.sql",

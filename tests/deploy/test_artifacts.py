@@ -117,5 +117,7 @@ def test_the_connector_of_a_store_is_fetched_for_its_addresses_only(
 @pytest.mark.servers
 def test_the_sets_are_complete() -> None:
     assert len(artifacts.spark_jars()) == 5
-    assert len(list(Path(artifacts.kafka_classpath().removesuffix("/*")).glob("*.jar"))) > 40
+    bounded, whole = (Path(each.removesuffix("/*")) for each in artifacts.kafka_classpath().split(":"))
+    assert [jar.name for jar in bounded.glob("*.jar")] == ["kafka-clients-4.1.0.jar"]
+    assert len(list(whole.glob("*.jar"))) > 40
     assert os.access(artifacts.elasticsearch_home() / "bin" / "elasticsearch", os.X_OK)
