@@ -80,7 +80,7 @@ def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_what_a_unit_may_do_and_show_is_little(unit: Path) -> None:
-    """systemd rates the exposure of a unit from 0 to 10; below 3 is what `docs/security.md` promises."""
+    """Of 0 to 10, in which systemd rates the exposure of a unit, at most 3 is what `docs/security.md` promises."""
     command = ["systemd-analyze", "security", "--offline=true", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rated = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
