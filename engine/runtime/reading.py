@@ -15,7 +15,7 @@ from engine.spec.duration import NEVER
 from engine.spec.log_place import COLUMNS, Times, before_each, placed
 from engine.spec.source import Source
 from engine.spec.steps import apply
-from engine.spec.too_large import reason, stand_ins
+from engine.spec.too_large import refusal, stand_ins
 from engine.watermarks import Marker
 
 LARGEST = 1e150
@@ -74,8 +74,7 @@ def _without_too_large(job: str, messages: Messages) -> tuple[Messages, list[Dea
     if not unread.any():
         return messages, []
     dead = [
-        _dead(job, messages, row, "RECORD_TOO_LARGE", reason(messages.values[row].as_py()))
-        for row in np.flatnonzero(unread).tolist()
+        _dead(job, messages, row, *refusal(messages.values[row].as_py())) for row in np.flatnonzero(unread).tolist()
     ]
     return messages.where(~unread), dead
 

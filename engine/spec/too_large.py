@@ -27,14 +27,15 @@ def stand_ins(values: pa.Array) -> pa.Array:
     return pc.fill_null(pc.starts_with(values, STAND_IN), False)
 
 
-def reason(value: bytes) -> str:
-    """Why the record was refused, with its size and what is accepted.
+def refusal(value: bytes) -> tuple[str, str]:
+    """Code and reason of the dead letter, with the size of the record and what is accepted.
 
-    >>> reason(b"newnormal:record-too-large:950000007")
-    '950,000,007 bytes without compression; accepted: 16,777,216 in a record, 268,435,456 in a batch'
+    >>> code, reason = refusal(b"newnormal:record-too-large:950000007")
+    >>> print(f"{code}: {reason}")
+    RECORD_TOO_LARGE: 950,000,007 bytes without compression; accepted: 16,777,216 in a record, 268,435,456 in a batch
     """
     size = value[len(STAND_IN) :].decode("ascii", "replace")
     said = (
         f"{int(size):,} bytes without compression" if size.isdigit() else "it lies behind too many bytes of its batch"
     )
-    return f"{said}; accepted: {MOST_IN_RECORD:,} in a record, {MOST_IN_BATCH:,} in a batch"
+    return "RECORD_TOO_LARGE", f"{said}; accepted: {MOST_IN_RECORD:,} in a record, {MOST_IN_BATCH:,} in a batch"

@@ -62,7 +62,7 @@ def mirror(place: Path, jars: list[Path]) -> Path:
 def test_a_mirror_that_serves_one_changed_byte_is_refused_and_nothing_of_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = artifacts.spark_jars()
+    right = sorted(artifacts.ensure(artifacts.SPARK).glob("*.jar"))
     monkeypatch.setenv("NEWNORMAL_IVY_SETTINGS", str(mirror(tmp_path / "mirror", right)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     served = next((tmp_path / "mirror").rglob("commons-pool2-*.jar"))

@@ -25,6 +25,7 @@ from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
 from engine.spec.source import Source
+from engine.spec.too_large import STAND_IN
 from engine.state.segments import pack, unpack
 from engine.stream import Stream
 from engine.windows import Tumbling
@@ -52,6 +53,18 @@ def passed_on(partitions: int = 4, kind: Any = "columnar") -> Job:
     stream = Stream.read(Source({"telemetry": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity")
     out = Output("out", Telemetry, kind, partitions)
     return stream.write("job", out, Output("dead", DeadLetter, "json", partitions))
+
+
+def test_a_record_that_the_client_did_not_decompress_is_a_dead_letter_with_its_place_and_size() -> None:
+    records, marker, dead = read(message(row()), STAND_IN + b"950000007", message(row(entity="b")), STAND_IN + b"-1")
+    assert records.column("entity").to_pylist() == ["a", "b"]
+    assert [(each.code, each.topic, each.partition, each.offset) for each in dead] == [
+        ("RECORD_TOO_LARGE", "telemetry", 3, 101),
+        ("RECORD_TOO_LARGE", "telemetry", 3, 103),
+    ]
+    assert dead[0].reason.startswith("950,000,007 bytes without compression; accepted: 16,777,216 in a record")
+    assert dead[1].reason.startswith("it lies behind too many bytes of its batch; accepted")
+    assert marker.max_time == T0
 
 
 def test_a_dead_letter_says_where_it_came_from_and_why() -> None:
