@@ -39,7 +39,7 @@ def warn_if_unseen(settings: Settings, entity: str, metric: str, otherwise: str 
     quiet = "" if settings.detector.emit == "all" else _QUIET
     url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
     if warning := _unseen(url, settings.alias, entity, metric, otherwise) if url else _UNCHECKED:
-        more = quiet if warning != _UNCHECKED else ""
+        more = "" if warning == _UNCHECKED else quiet.removeprefix("." if warning.endswith("?") else "")
         typer.echo(f"warning: {visible(hint(warning + more))}", err=True)
 
 
@@ -57,8 +57,8 @@ def _unseen(url: str, index: str, entity: str, metric: str, follows: str) -> str
             if not _count(client, index, machines):
                 names = _names(client, index)
                 close = get_close_matches(entity, names, 1)
-                hint = f": did you mean {close[0]}?" if close else f"; {follows}"
-                return f"there is no verdict on a machine {entity} yet{hint}"
+                there = f"there is no verdict on a machine {entity} yet; {follows}"
+                return f"{there}; did you mean {close[0]}?" if close else there
             if metric in _ANY or _count(
                 client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
             ):
