@@ -33,6 +33,8 @@ from pipelines.jobs.normalize.text_lines import lines
 _COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
 LOGS = "logs"
 """The bucket (or, in version 1, the database) of measurements that are log lines."""
+_MOST_DIVIDED = 50_000
+"""The most lines of a body of which the broken ones are left out; each is looked at alone."""
 _WORDS = {
     400: "invalid", 401: "unauthorized", 403: "forbidden", 413: "request too large", 429: "too many requests",
     500: "internal error", 503: "unavailable",
@@ -138,6 +140,8 @@ def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, int, _Lef
     """
     left_out = _LeftOut()
     records, wrong, found = _decoded(decoder, data)
+    if wrong and data.count(b"\n") > _MOST_DIVIDED:
+        raise MalformedError(*wrong)
     if wrong:
         data = _without(data, _broken(decoder, data), left_out)
         records, _, found = _decoded(decoder, data)
