@@ -135,8 +135,8 @@ def test_what_becomes_too_large_is_a_dead_letter_with_its_place_and_all_else_is_
 def test_a_command_reads_on_behind_what_librdkafka_cannot_decompress(foreign: str) -> None:
     ensure_topics(foreign, {"samples": {"max.message.bytes": "16000000"}}, 1)
     begin = send(foreign, b"begin")[0]
-    bad = send(foreign, b"1", b"x" * (200 * MB), *[b"%d" % n for n in range(21)])
+    among = send(foreign, b"1", b"x" * (200 * MB), *[b"%d" % n for n in range(21)])
     end = send(foreign, b"end")[0]
-    read = [message for message in content(foreign, "samples") if begin <= (message.offset() or 0)]
-    assert [(message.offset(), message.value()) for message in read] == [(begin, b"begin"), (end, b"end")]
-    assert end == bad[-1] + 1
+    read = [message.offset() for message in content(foreign, "samples") if begin <= (message.offset() or 0)]
+    others = [begin, among[0], *among[2:], end]  # if librdkafka has sent the large one in a batch of its own
+    assert read in (others, [begin, end])
