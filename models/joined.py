@@ -19,7 +19,7 @@ from models.course import Course, course_of
 from models.evidence.combine import scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration, series_calibration
-from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
+from models.evidence.repeats import NEVER, Repeats, conclude, damp, learn_repeats, unrest
 from models.feedback import Feedback, fade, worth_of
 from models.joined_again import joined_again, learn_joined_again
 from models.joined_again import new_state as new_again
@@ -266,11 +266,11 @@ def run(
         verdict.record_score = scored(ranked, config.joined_half)
         loud = verdict.record_score >= config.threshold
         kind = _LEARNING if seen < config.learning else _ANOMALY if loud else _NORMAL
-        told = valid and kind != _LEARNING
+        told = (valid or not given.taught[i]) and kind != _LEARNING  # of what a rule keeps quiet an incident may end
         busy = max(both, lent) >= constants.repeats.notable
         course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if told else 0.0, False)
         verdict.kind, verdict.incident = course_of(config.threshold, course, kind, told)
-        verdict.since = NEVER
+        verdict.since, begun = NEVER, NEVER
         if verdict.incident != _NONE:
             verdict.since = time if entity.repeats.onset == NEVER else entity.repeats.onset
         away, is_open = _mean_away(given.away[first:end], given.judged[first:end]), verdict.incident == _OPEN
@@ -281,7 +281,6 @@ def run(
         if asked and by_model >= max(average, strongest) and together.shares[first:end].sum() > 0:
             shares[first:end] = together.shares[first:end]
             suggested[first:end] = together.expected[first:end]
-        begun = NEVER
         if verdict.incident == _OPEN and entity.repeats.worst < config.threshold:
             begun = given.onset[first + np.argmax(shares[first:end])]  # it began when what carries it did
             if begun != NEVER:
@@ -296,6 +295,8 @@ def run(
             learn_joined_again(config.joined_half, entity.again, config.forget, course, time)
             fade(constants.feedback, entity.feedback)
             entity.seen = verdict.seen = seen + 1
+        elif not given.taught[i]:
+            conclude(constants.repeats, entity.repeats, course)
 
 
 @kernel

@@ -17,7 +17,7 @@ from models.evidence.frozen import frozen_nats, learn_frozen
 from models.evidence.lingering import linger, rank
 from models.evidence.point import compressed
 from models.evidence.record import Range, learn_record, range_so_far, record_evidence
-from models.evidence.repeats import NEVER, damp, learn_repeats
+from models.evidence.repeats import NEVER, conclude, damp, learn_repeats
 from models.evidence.window import window_mean, window_surprise
 from models.experts.base import Lesson, Step
 from models.experts.days import learn_days
@@ -43,7 +43,15 @@ from models.regimes.incident import Found
 from models.regimes.kept import SLOTS
 from models.regimes.levels import level_in
 from models.regimes.reference import expect
-from models.regimes.regimes import Decision, decide, is_same, learn_regime, left_before, open_since
+from models.regimes.regimes import (
+    Decision,
+    conclude_regime,
+    decide,
+    is_same,
+    learn_regime,
+    left_before,
+    open_since,
+)
 from models.verdicts import Kind
 
 _COARSE = 1e-6
@@ -160,6 +168,8 @@ def run(constants: Record, table: Table, machines: Table, given: Table, verdicts
             learn(constants, series, given[i], judgement)
             if owner >= 0:
                 _tell(machines[owner].company, series.regime, judgement.decision, left)
+        elif judgement.valid:
+            fade(constants, series, judgement)
         standings[i].onset, standings[i].values = open_since(series.regime), series.seen
         standings[i].regime = series.regime.active
         for slot in range(SLOTS):
@@ -377,3 +387,23 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     learn_days(series.days, given.time, step.local, step.weekend)
     learn_feedback(constants.feedback, series.feedback, step.value - judgement.band.typical)
     series.seen, series.time = step.seen + 1, given.time
+
+
+@kernel
+def fade(constants: Record, series: Record, judgement: Judgement) -> None:
+    """Lets what was found before come to its end at a value that must not be learned from.
+
+    An incident may end with it, and the last values are less present; nothing begins or grows, and no expert learns.
+
+    Args:
+        constants: Those of the detector.
+        series: The state of the series; changed.
+        judgement: As from `judge`.
+    """
+    evidence = judgement.evidence
+    conclude_regime(constants.regimes, series.regime, judgement.decision)
+    conclude(constants.repeats, series.repeats, judgement.told.unrest)
+    series.window.mean = min(float(series.window.mean), evidence.mean_point)
+    series.lingering.surprise = min(float(series.lingering.surprise), evidence.lingering)
+    if abs(evidence.step.deviation) < abs(series.change.before):
+        series.change.before = evidence.step.deviation

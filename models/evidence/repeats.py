@@ -134,3 +134,20 @@ def learn_repeats(config: Repeats, repeats: Record, evidence: float, time: int, 
     if repeats.rest == 0:
         repeats.peak = 0.0
     repeats.quiet, repeats.worst = min(course.quiet, config.calm + 1.0), course.worst
+
+
+@kernel
+def conclude(config: Repeats, repeats: Record, course: Unrest) -> None:
+    """Lets an unrest come to its end at a step that must not be learned from; none begins, or becomes worse, with it.
+
+    Args:
+        config: The constants.
+        repeats: The columns; changed where the step is quiet, or the unrest is over with it.
+        course: As from `unrest`.
+    """
+    ended = repeats.quiet < 0 or course.quiet > config.calm
+    if ended or course.quiet > 0 or course.over > 0:
+        repeats.quiet = min(course.quiet, config.calm + 1.0)
+        repeats.worst = 0.0 if ended or course.over > 0 else min(course.worst, float(repeats.worst))
+        if ended:
+            repeats.onset = NEVER

@@ -235,7 +235,8 @@ def run(
         judgement = judge_window(constants, machine, time[i], value[i], verdicts[i], by_metric[:, i])
         if weight[i] < 0:
             continue
-        if differs and not _alike(value[i], learned[i]):
+        if differs and not _alike(value[i], learned[i]):  # what was found before may fade with what is not learned
+            machine.average[0] = min(machine.average[0], judgement.mean)
             judgement = judge_window(constants, machine, time[i], learned[i], nothing[0], nowhere[:, 0])
         if judgement.valid:
             learn_window(constants, machine, time[i], judgement, weight[i])

@@ -289,6 +289,22 @@ def learn_regime(
 
 
 @kernel
+def conclude_regime(config: RegimesConfig, regime: Record, decision: Decision) -> None:
+    """Lets an open incident come to its end at a usual value that must not be learned from; nothing else is changed.
+
+    Args:
+        config: The constants.
+        regime: The columns of regimes; changed.
+        decision: As from `decide`.
+    """
+    usual = abs(decision.told.off) < config.trigger * decision.told.scale
+    if decision.incident.was and usual and not (decision.switch or decision.given_up):
+        write_incident(regime, decision.incident if decision.inside else no_incident())
+        for slot in range(SLOTS):
+            regime.back[slot] = decision.back[slot] if decision.inside else 0.0
+
+
+@kernel
 def left_before(regime: Record, decision: Decision, seen: float) -> float:
     """How many values ago the series left the kept regime that is back; -1: none is."""
     return left_ago(regime, decision.slot, seen) if decision.switch and decision.recalled else -1.0

@@ -151,3 +151,32 @@ def test_windows_that_are_no_news_have_no_figures_of_news_though_a_rule_forbids_
     ordinary = pl.concat(said).filter(pl.col("kind") == "normal", pl.col("window_start") >= QUIET * STEP)
     assert ordinary.height > 5
     assert ordinary.select("context", "experts", "expected").null_count().row(0) == (ordinary.height,) * 3
+
+
+@pytest.mark.parametrize("skip_result", [False, True])
+@pytest.mark.parametrize("before", [1, 6])
+@pytest.mark.parametrize("after", [0, 3, 12])
+def test_an_incident_that_ends_while_a_rule_forbids_to_learn_ends_once(
+    before: int, after: int, skip_result: bool
+) -> None:
+    """Each series and the machine are closed once, soon after the last unusual window, and stay so."""
+    shift = np.zeros(120)
+    shift[: before + after] = 60.0
+    frame = _frame({"m": shift, "n": shift, "o": shift}, seed=4)
+    detection = Detection(DetectorSettings())
+    rule = Rule(id="maintenance", time=0, entity="a", skip_learning=True, skip_result=skip_result)
+    begin, over = (QUIET + before) * STEP, (QUIET + before + after) * STEP
+    verdicts, _ = detection.process(frame, detection.new_state(), [RuleInForce(rule, begin, 10**9)])
+    late = verdicts.filter(pl.col("window_start") >= over, pl.col("revision") == 0)
+    closed = verdicts.filter(pl.col("incident_state") == "closed", pl.col("window_start") >= begin)
+    opened = verdicts.filter(pl.col("incident_state") == "open", pl.col("window_start") < over)
+    told = {(row["metric"], row["since"]) for row in opened.iter_rows(named=True) if row["since"] < begin}
+    assert {("m", QUIET * STEP), ("n", QUIET * STEP), ("o", QUIET * STEP)} <= told
+    found = [(row["metric"], row["since"]) for row in closed.iter_rows(named=True)]
+    assert sorted(found) == sorted(set(found)), "each end is said once"
+    assert told <= set(found)
+    assert closed["window_start"].max() <= over + 35 * STEP
+    assert (
+        late.filter(pl.col("window_start") > over + 35 * STEP)["incident_state"].null_count()
+        == (120 - 36 - before - after) * 4
+    )

@@ -257,3 +257,13 @@ def test_a_kind_of_line_that_is_new_and_no_error_scores_no_higher_when_it_comes_
     verdicts = _judged(_features(320, {300: release}), []).filter(entity="a")
     after = verdicts.filter(pl.col("window_end") > START + 302 * WINDOW)
     assert after["record_score"].max() < 70  # type: ignore[operator]
+
+
+def test_an_incident_of_a_log_ends_once_though_a_rule_forbids_to_learn_and_to_report() -> None:
+    """The last loud window is 99, the rule begins with window 100: six quiet windows end it, as without the rule."""
+    features = _features(160, {97: {"b": RATES | {"slow": 300.0}}, 100: {"b": RATES}})
+    rule = _upgrade(100, 155, skip_result=True, skip_learning=True)
+    for said in ((), (rule,)):
+        verdicts = _judged(features, [], said=said).filter(entity="b")
+        closed = verdicts.filter(pl.col("incident_state") == "closed")["window_end"].to_list()
+        assert [(end - START) // WINDOW for end in closed] == [106]

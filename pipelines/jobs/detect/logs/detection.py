@@ -199,9 +199,9 @@ class LogDetection:
         lower, typical, upper = (judged.expected.quantile(np.full(len(judged.lines), end))[mine] for end in _ENDS)
         phase = self._phase(state, end, machine[mine], judged, found, (mine, other))
         kind, changes = phase.step.kind, phase.step.changes
-        if concerned is not None:  # a window that is neither learned nor reported leaves the phases as they were
-            out = concerned.part(mine)
-            left = out.skip_learning & out.muted(found.lines, typical)
+        if concerned is not None:  # a window that is neither learned nor reported only lets an incident come to its end
+            out, usual = concerned.part(mine), np.isin(kind, ("normal", "recovered")) & ~phase.somewhat & ~changes
+            left = out.skip_learning & out.muted(found.lines, typical) & ~usual
             phase.restore(left)
             changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
