@@ -27,6 +27,7 @@ FIXED = frozenset(
         "spark.driver.bindAddress",
         "spark.pyspark.driver.python",
         "spark.sql.execution.arrow.maxRecordsPerBatch",
+        "spark.sql.execution.arrow.maxBytesPerBatch",
         "spark.sql.streaming.stateStore.providerClass",
         "spark.sql.streaming.noDataMicroBatches.enabled",
         "spark.sql.session.timeZone",
