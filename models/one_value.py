@@ -391,15 +391,18 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
 
 @kernel
 def fade(constants: Record, series: Record, judgement: Judgement) -> None:
-    """Lets what was found before come to its end at a value that must not be learned from.
+    """Lets an incident that goes on come to its end at a value that must not be learned from.
 
-    An incident may end with it, and the last values are less present; nothing begins or grows, and no expert learns.
+    The last values become less present with it; nothing begins or grows, and no expert learns. Without an incident
+    the state stays as it was.
 
     Args:
         constants: Those of the detector.
         series: The state of the series; changed.
         judgement: As from `judge`.
     """
+    if series.repeats.onset == NEVER and not judgement.decision.incident.was:
+        return
     evidence = judgement.evidence
     conclude_regime(constants.regimes, series.regime, judgement.decision)
     conclude(constants.repeats, series.repeats, judgement.told.unrest)
