@@ -80,7 +80,8 @@ def test_what_is_over_for_now_has_a_length_and_the_first_revision_the_time_at_wh
     ]
     begun = first.model_copy(update={"id": "ef56"})
     calm = Incident.model_validate(
-        begun.model_dump() | {"open_series": 0, "series": rows, "revision": 9, "updated": first.opened + 3 * MINUTE}
+        begun.model_dump()
+        | {"open_series": 0, "series": rows, "revision": first.revision + 9, "updated": first.opened + 3 * MINUTE}
     )
     with KafkaWriter(endpoints.bootstrap) as writer:
         writer.write(namespace + topics.INCIDENTS, [begun.to_json(), calm.to_json()], ["k"] * 2)
