@@ -98,9 +98,8 @@ def _encoded(part: str) -> Iterator[str]:
         if len(raw) < SHORTEST:
             yield base64.b64encode(raw).decode()
             continue
-        for before in range(
-            3
-        ):  # base64 within a longer text: three ways to begin, and an end that depends on what follows
+        # base64 within a longer text: three ways to begin, and an end that depends on what follows
+        for before in range(3):
             whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
             inner = whole[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
             yield from (inner, inner.replace("+", "-").replace("/", "_"))
