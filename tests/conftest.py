@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import embedded
 from deploy.progress import silent
+from engine.address import client_options
 from pipelines.contracts.settings import Settings, load
 
 hypothesis.register_profile("same", derandomize=True)
@@ -39,9 +41,15 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
     state = tmp_path_factory.mktemp("servers")
     try:
         with embedded(load(state_dir=state, **{"engine.jvm_optimizes": "never"}), say=silent) as started:
-            yield started
+            yield _with_its_login(started)
     finally:
         shutil.rmtree(runtime_dir(state / "elasticsearch"), ignore_errors=True)
+
+
+def _with_its_login(started: Endpoints) -> Endpoints:
+    """The same with user and password in the URL, so that any client of Elasticsearch is let in."""
+    user, word = client_options(started.elasticsearch_url)["basic_auth"]
+    return replace(started, elasticsearch_url=str(started.elasticsearch_url).replace("//", f"//{user}:{word}@"))
 
 
 @pytest.fixture(autouse=True)

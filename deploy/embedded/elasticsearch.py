@@ -7,6 +7,7 @@ directory holds a link to them. If that link is gone (the state directory was de
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -19,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from deploy.embedded import login
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
+from engine.address import client_options
 from engine.spec.errors import NewnormalError
 
 NOBODY = 65534
@@ -33,18 +36,37 @@ network.host: {host}
 http.host: {listen}
 http.port: {port}
 discovery.type: single-node
-xpack.security.enabled: false
+xpack.security.enabled: {secured}
 cluster.routing.allocation.disk.threshold_enabled: false
 path.data: {data}
 path.logs: {logs}
 """
+# One user out of a file. This distribution lacks the parts with which it would hold users, roles and keys in an index.
+_SECURED = """\
+xpack.security.autoconfiguration.enabled: false
+xpack.security.enrollment.enabled: false
+xpack.security.authc.reserved_realm.enabled: false
+xpack.security.authc.token.enabled: false
+xpack.security.authc.api_key.enabled: false
+"""
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach our loopback address
+_NO_ROLES_IN_AN_INDEX = "-Des.queryable_built_in_roles_enabled=false"
 _UNWANTED_OPTIONS = ("-Xlog", "-XX:+HeapDump", "-XX:ErrorFile")
 
 
 @dataclass(frozen=True)
 class Elasticsearch:
-    """An embedded node; all its settings but the ports are decided before the supervisor starts."""
+    """An embedded node; all its settings but the ports are decided before the supervisor starts.
+
+    Args:
+        java: Folder of Java.
+        home: Folder of Elasticsearch; it is only read.
+        data: Folder of its files.
+        heap: Size of its heap.
+        listen: Address at which it listens.
+        java_options: Further options of its JVM.
+        password_file: File with the password of its only user. Empty: there is no login.
+    """
 
     name: ClassVar[str] = "elasticsearch"
     preferred: ClassVar[dict[str, int]] = {"port": 9200}
@@ -54,6 +76,7 @@ class Elasticsearch:
     heap: str
     listen: str = HOST
     java_options: Sequence[str] = ()
+    password_file: str = ""
 
     @property
     def node_name(self) -> str:
@@ -76,7 +99,7 @@ class Elasticsearch:
             directory.chmod(0o700)
         options = (Path(self.home) / "config" / "jvm.options").read_text().splitlines()
         kept = [o for o in options if o and not o.startswith(("#", *_UNWANTED_OPTIONS))]
-        kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log"]
+        kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log", _NO_ROLES_IN_AN_INDEX]
         (config / "jvm.options").write_text("\n".join(kept) + "\n")
         (config / "elasticsearch.yml").write_text(
             _CONFIG.format(
@@ -85,9 +108,14 @@ class Elasticsearch:
                 node=self.node_name,
                 data=json.dumps(str(base / "data")),
                 logs=json.dumps(str(base / "logs")),
+                secured=json.dumps(bool(self.password_file)),
                 **ports,
             )
+            + (_SECURED if self.password_file else "")
         )
+        if self.password_file:
+            (config / "users").write_text(login.users(login.password(self.password_file)))
+            (config / "users_roles").write_text(f"superuser:{login.USER}\n")
         (config / "log4j2.properties").write_text(LOG4J)
         if root:
             for directory in (config, base / "data", base / "logs", base / "tmp"):
@@ -105,8 +133,8 @@ class Elasticsearch:
         return Launch([str(home / "bin" / "elasticsearch")], environ, base / "tmp", NOBODY if root else None)
 
     def address(self, ports: dict[str, int]) -> str:
-        """The URL of the node for this machine."""
-        return f"http://{local(self.listen)}:{ports['port']}"
+        """The URL of the node for this machine, with the login of its clients."""
+        return login.address(f"http://{local(self.listen)}:{ports['port']}", self.password_file)
 
     def is_ready(self, ports: dict[str, int]) -> bool:
         """Whether this node answers and its cluster is at least yellow: every index can be read and written.
@@ -114,15 +142,19 @@ class Elasticsearch:
         Another node may have taken the port since it was chosen; the answer of that node does not count.
         """
         try:
-            (answering,) = _get(f"{self.address(ports)}/_nodes/_local/http?filter_path=nodes.*.name")["nodes"].values()
-            health = _get(f"{self.address(ports)}/_cluster/health?wait_for_status=yellow&timeout=1s")
+            address = self.address(ports)
+            (answering,) = _get(address, "/_nodes/_local/http?filter_path=nodes.*.name")["nodes"].values()
+            health = _get(address, "/_cluster/health?wait_for_status=yellow&timeout=1s")
             return answering["name"] == self.node_name and health["status"] in ("yellow", "green")
         except (OSError, ValueError, KeyError, AttributeError):  # refused, 408 while red, or cut off
             return False
 
 
-def _get(url: str) -> dict[str, Any]:
-    with _DIRECT.open(url, timeout=3) as response:
+def _get(address: str, path: str) -> dict[str, Any]:
+    request = urllib.request.Request(str(address) + path)
+    if account := client_options(address).get("basic_auth"):
+        request.add_header("Authorization", f"Basic {base64.b64encode(':'.join(account).encode()).decode()}")
+    with _DIRECT.open(request, timeout=3) as response:
         answer: dict[str, Any] = json.load(response)
         return answer
 

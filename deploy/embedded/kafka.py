@@ -77,6 +77,8 @@ class Kafka:
     """
 
     name: ClassVar[str] = "kafka"
+    password_file: ClassVar[str] = ""
+    """There is no login, see docs/decisions/0035-a-login-at-elasticsearch.md."""
     java: str
     classpath: str
     data: str

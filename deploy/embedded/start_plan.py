@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from deploy.artifacts import elasticsearch_home, kafka_classpath
-from deploy.embedded import preflight
+from deploy.embedded import login, preflight
 from deploy.embedded.elasticsearch import Elasticsearch, runtime_dir
 from deploy.embedded.kafka import Kafka
 from deploy.java import java_home
 from engine.spark.java_options import OPTIMIZES
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
 AnyServer = Kafka | Elasticsearch
@@ -19,7 +21,8 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
     """The servers named in ``wanted`` with all their files, after a check of memory and disk.
 
     Raises:
-        NewnormalError: ``MEMORY_SHORT``, ``DISK_FULL``, ``JAVA_MISSING`` or ``DOWNLOAD_FAILED``.
+        NewnormalError: ``MEMORY_SHORT``, ``DISK_FULL``, ``JAVA_MISSING`` or ``DOWNLOAD_FAILED``;
+            as `password_file`.
     """
     state, sizes = settings.state, settings.embedded
     heaps = {"kafka": sizes.kafka_heap, "elasticsearch": sizes.elasticsearch_heap}
@@ -33,6 +36,26 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
         servers.append(Kafka(*files, heaps["kafka"], sizes.address, published, options))
     if "elasticsearch" in wanted:
         home = str(elasticsearch_home())
-        node = Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"], sizes.address, options)
-        servers.append(node)
+        files, word = (java, home, str(data["elasticsearch"])), password_file(settings)
+        servers.append(Elasticsearch(*files, heaps["elasticsearch"], sizes.address, options, word))
     return servers
+
+
+def password_file(settings: Settings) -> str:
+    """The file with Elasticsearch's password, which is generated if no setting names one; empty without a login.
+
+    Raises:
+        NewnormalError: ``LOGIN_FILE`` if a setting names a file that cannot be used, ``STATE_DIR`` if none can be
+            written.
+    """
+    chosen = settings.embedded
+    if not chosen.elasticsearch_login:
+        return ""
+    if chosen.elasticsearch_password_file:
+        login.password(chosen.elasticsearch_password_file)
+        return str(Path(chosen.elasticsearch_password_file).expanduser().absolute())
+    try:
+        return str(login.generate(settings.state / login.FILE))
+    except OSError as error:
+        accepted = "a directory that can be written to"
+        raise NewnormalError("STATE_DIR", str(error), "state_dir", accepted, "nothing was started") from None

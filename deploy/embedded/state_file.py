@@ -8,19 +8,30 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.server_process import is_same_process
 
 
 @dataclass(frozen=True)
 class Server:
-    """One running server; ``started`` (epoch seconds) distinguishes it from a later process with the same id."""
+    """One running server.
+
+    Attributes:
+        name: ``kafka`` or ``elasticsearch``.
+        address: Where it listens.
+        pid: Its process.
+        started: Start of that process, epoch seconds: it distinguishes it from a later one with the same id.
+        restarts: How often it has been started again.
+        password_file: File with its password; empty if it has no login, as those that an older version has started.
+    """
 
     name: str
     address: str
     pid: int
     started: float
     restarts: int = 0
+    password_file: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,8 +45,12 @@ class Running:
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where the servers can be reached."""
-        addresses = {server.name: server.address for server in self.servers}
+        """Where the servers can be reached, with the login of their clients.
+
+        Raises:
+            NewnormalError: ``LOGIN_FILE`` if the file of a password cannot be read.
+        """
+        addresses = {server.name: login.address(server.address, server.password_file) for server in self.servers}
         return Endpoints(addresses.get("kafka", ""), addresses.get("elasticsearch", ""))
 
 

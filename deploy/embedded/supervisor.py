@@ -165,7 +165,14 @@ class Supervisor:
 
     def _write(self) -> None:
         servers = tuple(
-            state_file.Server(s.name, s.address(self._ports[s.name]), p.pid, p.started, len(self._crashes[s.name]))
+            state_file.Server(
+                s.name,
+                str(s.address(self._ports[s.name])),
+                p.pid,
+                p.started,
+                len(self._crashes[s.name]),
+                s.password_file,
+            )
             for s in self._servers
             for p in [self._processes[s.name]]
         )

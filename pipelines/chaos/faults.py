@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from elasticsearch import ApiError, Elasticsearch, TransportError
+from elasticsearch import ApiError, TransportError
 
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.processes import Target
 from pipelines.chaos.servers import Server, Servers
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 
 _UNLIMITED = -1
 _FULL, _FREE = "1000000gb", "1mb"
@@ -202,7 +203,7 @@ def watermarks(url: str, free: str) -> None:
     limits: dict[str, Any] = {f"{disk}.watermark.{name}": free for name in ("low", "high", "flood_stage")}
     settings = limits | {f"{disk}.threshold_enabled": True, "cluster.info.update.interval": "10s"}
     try:
-        with Elasticsearch(url, request_timeout=10, max_retries=3, retry_on_timeout=True) as client:
+        with elasticsearch_client(url, request_timeout=10, max_retries=3, retry_on_timeout=True) as client:
             client.cluster.put_settings(persistent=settings)
     except (ApiError, TransportError):
         return  # it does not answer: the fault has no effect, and nothing is to be undone

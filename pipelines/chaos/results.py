@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from elasticsearch import ApiError, Elasticsearch, TransportError
+from elasticsearch import ApiError, TransportError
+
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 
 _TIMEOUT_SECONDS = 3.0
 
@@ -31,7 +33,7 @@ class Results:
     known: int = 0
 
     def __post_init__(self) -> None:
-        self._client = Elasticsearch(self.url, request_timeout=_TIMEOUT_SECONDS, max_retries=0)
+        self._client = elasticsearch_client(self.url, request_timeout=_TIMEOUT_SECONDS, max_retries=0)
 
     def look(self) -> int:
         """The number of documents now, or the last known one while Elasticsearch does not answer."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
@@ -235,11 +236,14 @@ def _iso(at: datetime) -> str:
 
 def _environment(settings: Settings, servers: Servers) -> dict[str, str]:
     """The settings of the pipelines; the verifier wants a verdict on each window."""
+    word = servers.elasticsearch.config.password_file
     return {
         "NEWNORMAL_DETECTOR__EMIT": "all",
         "NEWNORMAL_STATE_DIR": str(settings.state),
         "NEWNORMAL_KAFKA__BOOTSTRAP": f"127.0.0.1:{servers.relay_port}",
-        "NEWNORMAL_ELASTICSEARCH__URL": servers.url,
+        "NEWNORMAL_ELASTICSEARCH__URL": str(servers.url),
+        "NEWNORMAL_ELASTICSEARCH__USER": login.USER if word else "",
+        "NEWNORMAL_ELASTICSEARCH__PASSWORD_FILE": word,
         "NEWNORMAL_CONSOLE__PORT": "0",
         "NEWNORMAL_WINDOW__ALLOWED_LATENESS": settings.window.allowed_lateness,
         "NEWNORMAL_ENGINE__MAX_MESSAGES": str(_FEW_MESSAGES),

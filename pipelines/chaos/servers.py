@@ -130,5 +130,5 @@ class Servers:
 
     @property
     def url(self) -> str:
-        """Elasticsearch's address."""
+        """Elasticsearch's address, with the login of its clients."""
         return self.elasticsearch.config.address(self.elasticsearch.ports)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
+from engine.address import client_options
 from engine.kafka.admin import ensure_topics
 from engine.spark.checkpoint_offsets import offsets_of
 from pipelines import jobs
@@ -109,10 +110,12 @@ def _topic(settings: Settings) -> str:
 
 def jobs_on(servers: Settings, state: Path) -> dict[str, str]:
     """The settings of jobs on some servers, with a state directory of their own; see `variables`."""
+    account = client_options(servers.elasticsearch.url or "").get("basic_auth", ())
     return {
         "STATE_DIR": str(state),
         "KAFKA__BOOTSTRAP": servers.kafka.bootstrap or "",
-        "ELASTICSEARCH__URL": servers.elasticsearch.url or "",
+        "ELASTICSEARCH__URL": str(servers.elasticsearch.url or ""),
+        **dict(zip(("ELASTICSEARCH__USER", "ELASTICSEARCH__PASSWORD"), account, strict=False)),
         "CONSOLE__PORT": "0",
     }
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import orjson
 from confluent_kafka import Producer
-from elasticsearch import Elasticsearch
 from rich.table import Table
 
 from deploy.embedded.services import embedded
 from engine.kafka.admin import ensure_topics
 from engine.spark.query import Runtime
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.settings import load
@@ -79,7 +79,10 @@ def run(count: int) -> dict[str, Any]:
             found = servers.settings(asked)
             url, bootstrap = found.elasticsearch.url or "", found.kafka.bootstrap or ""
             limits = Limits()
-            with Elasticsearch(url, request_timeout=60) as client, ThreadPoolExecutor(limits.connections) as lanes:
+            with (
+                elasticsearch_client(url, request_timeout=60) as client,
+                ThreadPoolExecutor(limits.connections) as lanes,
+            ):
                 for number in range(math.ceil(_WARM / count) + 1):
                     client.indices.create(index=f"alone-{number}", mappings=mapping(Novelty))
                     bodies = requests(values, f"alone-{number}", limits.documents)

@@ -31,6 +31,7 @@ from pipelines.chaos.apart import apart
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.footprint import Footprint
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings, load
 from pipelines.plan.advice import most_messages
@@ -150,7 +151,7 @@ def _measured(
     finally:
         feed.stopped.set()
         thread.join(60)
-    return _figures(lines, folder, series, Elasticsearch(url), SIZE * feed.sent)
+    return _figures(lines, folder, series, elasticsearch_client(url), SIZE * feed.sent)
 
 
 def _figures(

@@ -20,7 +20,6 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from elasticsearch import Elasticsearch
 
 from deploy.embedded import services, state_file
 from deploy.embedded.elasticsearch import runtime_dir
@@ -30,6 +29,7 @@ from deploy.embedded.server_process import is_same_process
 from deploy.progress import silent
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings, load
 
 pytestmark = pytest.mark.servers
@@ -98,7 +98,7 @@ def write(endpoints: Endpoints) -> None:
     producer = Producer({"bootstrap.servers": endpoints.bootstrap})
     producer.produce("kept", b"a record")
     assert producer.flush(30) == 0
-    with Elasticsearch(endpoints.elasticsearch_url) as client:
+    with elasticsearch_client(endpoints.elasticsearch_url) as client:
         client.index(index="kept", id="1", document={"a": "document"}, refresh=True)
 
 
@@ -109,7 +109,7 @@ def assert_still_there(endpoints: Endpoints) -> None:
     consumer.close()
     assert message is not None
     assert message.value() == b"a record"
-    with Elasticsearch(endpoints.elasticsearch_url) as client:
+    with elasticsearch_client(endpoints.elasticsearch_url) as client:
         assert client.get(index="kept", id="1")["_source"] == {"a": "document"}
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import content
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings, load
 
 
@@ -89,7 +89,7 @@ class Pipeline:
 
     def documents(self, alias: str = "") -> list[dict[str, Any]]:
         """All documents behind an alias, by default that of verdicts, by Elasticsearch's own count and scroll."""
-        client = Elasticsearch(self.settings.elasticsearch.url or "", request_timeout=30)
+        client = elasticsearch_client(self.settings.elasticsearch.url or "", request_timeout=30)
         index, found = alias or self.settings.alias, []
         if not client.indices.exists_alias(name=index):
             return []

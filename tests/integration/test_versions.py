@@ -8,13 +8,14 @@ import time
 from typing import Any
 
 import pytest
-from elasticsearch import ApiError, Elasticsearch
+from elasticsearch import ApiError
 
 from datagen.kafka_writer import KafkaWriter
 from datagen.simulator import SimulatorConfig, simulate
 from datagen.sinks import KafkaSink, make_topics
 from engine.spec.duration import iso
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.query import tables
 from tests.alias_reader import AliasReader
 from tests.integration.conftest import Pipeline
@@ -104,7 +105,7 @@ def _retire_the_first(pipeline: Pipeline) -> None:
 
 def _count(pipeline: Pipeline, version: str) -> int:
     """Number of documents of a version."""
-    with Elasticsearch(pipeline.settings.elasticsearch.url or "", request_timeout=30) as client:
+    with elasticsearch_client(pipeline.settings.elasticsearch.url or "", request_timeout=30) as client:
         try:
             return int(client.count(index=f"{pipeline.settings.alias}-{version}*")["count"])
         except ApiError:  # its first index is being made

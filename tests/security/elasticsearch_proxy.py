@@ -1,4 +1,4 @@
-"""TLS and a login in front of a real Elasticsearch, whose embedded build has neither."""
+"""TLS and a login of its own in front of a real Elasticsearch, whose embedded build has no TLS."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def guarded_elasticsearch(target: str, certificate: Certificate, guard: Guard) -
     """Runs the proxy for the length of a block.
 
     Args:
-        target: URL of the Elasticsearch.
+        target: URL of the Elasticsearch, with its user and password.
         certificate: The certificate of the proxy.
         guard: Who is let in; its ``url`` is set.
     """
     where = urlsplit(target)
+    account = where.netloc.rpartition("@")[0]
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -70,6 +71,7 @@ def guarded_elasticsearch(target: str, certificate: Certificate, guard: Guard) -
                 self._answer(401, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
                 return
             sent = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
+            sent["Authorization"] = f"Basic {base64.b64encode(account.encode()).decode()}"
             behind = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
             try:
                 behind.request(self.command, self.path, body or None, sent)

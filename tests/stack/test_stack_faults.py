@@ -67,7 +67,7 @@ def test_nothing_is_lost_doubled_or_different_when_containers_are_killed_paused_
     window = duration_ms(settings.window.size)
     begin = (int(time.time() * 1000) - duration_ms("8h")) // window * window
     make_reference(settings)
-    results = Results(str(settings.elasticsearch.url), f"{settings.alias}-2*")
+    results = Results(settings.elasticsearch.url or "", f"{settings.alias}-2*")
     with Load(str(settings.kafka.bootstrap), Scenario(seed=1, begin=begin), speed=5.0) as load:
         first = wait_for(lambda: results.look() > 0, RECOVERY_SECONDS, "the first result")
         print(f"first result after {first:.0f} s")

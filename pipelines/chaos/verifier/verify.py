@@ -122,7 +122,8 @@ def _check_dead_letters(site: Site, tally: Tally, raw: RawTopic, raw_lines: RawT
 def stored(url: str, index: str) -> list[Verdict]:
     """All documents, read page by page."""
     found: list[Verdict] = []
-    with Elasticsearch(url, request_timeout=60) as client:
+    login = getattr(url, "client", {})  # of an address that knows how its clients log in
+    with Elasticsearch(str(url), **login, request_timeout=60) as client:
         client.indices.refresh(index=index)
         page = client.search(index=index, size=5_000, scroll="2m", sort=["_doc"])
         while page["hits"]["hits"]:

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
+from engine.address import client_options
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.cli.console_versions import ConsoleVersions
@@ -80,7 +81,9 @@ def pipeline(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def options(settings: Settings) -> list[str]:
-    given = {"--kafka": settings.kafka.bootstrap, "--elasticsearch": settings.elasticsearch.url}
+    url = settings.elasticsearch.url or ""
+    account = ":".join(client_options(url)["basic_auth"])
+    given = {"--kafka": settings.kafka.bootstrap, "--elasticsearch": str(url).replace("//", f"//{account}@")}
     given |= {"--namespace": settings.namespace, "--state-dir": str(settings.state)}
     return [part for name, value in given.items() for part in (name, str(value))]
 

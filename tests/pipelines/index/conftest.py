@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from elasticsearch import Elasticsearch, NotFoundError
@@ -37,15 +38,17 @@ class Forwarder:
     reach the server, but the connection breaks before the answer: the client cannot know that they were done.
     """
 
-    def __init__(self, target: tuple[str, int]) -> None:
-        self._target, self._open, self.swallow = target, set[socket.socket](), 0
+    def __init__(self, target: str) -> None:
+        where = urlsplit(target)
+        self._target, self._account = (where.hostname, where.port), where.netloc.rpartition("@")[0]
+        self._open, self.swallow = set[socket.socket](), 0
         self._lock = threading.Lock()
         self._listener = self._bind(0)
         self.port = self._listener.getsockname()[1]
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self._account}@127.0.0.1:{self.port}"
 
     def down(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -107,8 +110,7 @@ def config(endpoints: Any, client: Elasticsearch) -> Iterator[SinkConfig]:
 
 @pytest.fixture
 def forwarder(endpoints: Any) -> Iterator[Forwarder]:
-    host, port = endpoints.elasticsearch_url.removeprefix("http://").split(":")
-    forwarder = Forwarder((host, int(port)))
+    forwarder = Forwarder(endpoints.elasticsearch_url)
     yield forwarder
     with contextlib.suppress(OSError):
         forwarder.down()

@@ -34,7 +34,7 @@ def contradictions(elastic: ElasticsearchSettings) -> dict[str, tuple[str, str]]
 
     for name in given:
         if not elastic.url:
-            what = f"elasticsearch.{name} is given, but no elasticsearch.url: the embedded server has no login"
+            what = f"elasticsearch.{name} is given, but no elasticsearch.url: the embedded server's is known"
             refuse(name, what, "nothing; or elasticsearch.url beside it")
         elif name in ("ca_file", "certificate_file", "key_file") and not elastic.url.startswith("https:"):
             refuse(name, f"elasticsearch.{name} is given, but elasticsearch.url is no https://", "https://host:port")
