@@ -41,7 +41,14 @@ def compared(grafana: Grafana, site: Site, source: str) -> list[Compared]:
     return [*found, *(_one(grafana, each) for each in dashboards(site))]
 
 
-def install(grafana: Grafana, site: Site, source: str, folder: str, replace: bool = False) -> list[Compared]:
+def install(
+    grafana: Grafana,
+    site: Site,
+    source: str,
+    folder: str,
+    replace: bool = False,
+    account: tuple[str, str] | None = None,
+) -> list[Compared]:
     """Installs what is new or outdated, and what users changed if they want this.
 
     Args:
@@ -50,6 +57,7 @@ def install(grafana: Grafana, site: Site, source: str, folder: str, replace: boo
         source: Address of Elasticsearch as Grafana reaches it.
         folder: Uid of the folder for new dashboards; it is created. One that users moved elsewhere stays there.
         replace: Whether dashboards that users changed are replaced; else they stay.
+        account: User and password with which new data sources ask Elasticsearch; ``None``: it wants none.
 
     Returns:
         How they differed before.
@@ -59,13 +67,21 @@ def install(grafana: Grafana, site: Site, source: str, folder: str, replace: boo
         grafana.make_folder(folder, folder)
     for model in data_sources(site, source):
         if before[model["name"]].status == "new":
-            grafana.make_data_source(model)
+            grafana.make_data_source(model | _login(account))
     wanted = {"new", "outdated", "changed"} if replace else {"new", "outdated"}
     for model in dashboards(site):
         one = before[model["title"]]
         if one.status in wanted:
             _put(grafana, model, folder if one.status == "new" else one.folder)
     return list(before.values())
+
+
+def _login(account: tuple[str, str] | None) -> Model:
+    """What a data source with a login has beside the others; Grafana shows nobody what stands in ``secureJsonData``."""
+    if account is None:
+        return {}
+    user, password = account
+    return {"basicAuth": True, "basicAuthUser": user, "secureJsonData": {"basicAuthPassword": password}}
 
 
 def _one(grafana: Grafana, rendered: Model) -> Compared:

@@ -37,6 +37,10 @@ Credentials = Annotated[
 
 Grafana = Annotated[str | None, typer.Option(help="http://host:port of a Grafana, with its path if it has one.")]
 Source = Annotated[str, typer.Option(help="For Grafana: address of Elasticsearch as Grafana reaches it.")]
+SourceCredentials = Annotated[
+    Path | None,
+    typer.Option(help="For Grafana: file with user:password, with which it asks Elasticsearch, in one line."),
+]
 
 _FOLDER = "newnormal"
 _SOURCE = "http://localhost:9200"
@@ -94,6 +98,7 @@ def install(
     space: Space = "default",
     folder: Annotated[str, typer.Option(help="Uid of the Grafana folder for new dashboards; it is created.")] = _FOLDER,
     source: Source = _SOURCE,
+    source_credentials: SourceCredentials = None,
     credentials: Credentials = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Also replace dashboards that somebody has changed.")
@@ -113,7 +118,8 @@ def install(
     if (kibana is None) == (grafana is None):
         raise typer.BadParameter("say either --kibana or --grafana")
     if grafana is not None:
-        _grafana(settings, grafana, source, credentials, versions, folder=folder, replace=replace)
+        asking = (source, source_credentials)
+        _grafana(settings, grafana, asking, credentials, versions, folder=folder, replace=replace)
     else:
         _kibana(settings, kibana or "", space, credentials, versions, install=True, replace=replace)
 
@@ -146,7 +152,7 @@ def check(
     overrides = {"elasticsearch.url": elasticsearch, "namespace": namespace, "state_dir": state_dir}
     settings = load(**overrides)
     if grafana is not None:
-        if not _grafana(settings, grafana, _SOURCE, credentials, versions):
+        if not _grafana(settings, grafana, (_SOURCE, None), credentials, versions):
             raise typer.Exit(DIFFERENT)
         return
     if kibana is not None:
@@ -184,7 +190,7 @@ def _kibana(
 def _grafana(
     settings: Settings,
     url: str,
-    source: str,
+    source: tuple[str, Path | None],
     credentials: Path | None,
     versions: str,
     *,
@@ -192,18 +198,18 @@ def _grafana(
     replace: bool = False,
 ) -> bool:
     """Compares, or installs if a folder is given, and shows each object; true if all were up to date."""
-    from dashboards.credentials import authorization  # noqa: PLC0415
+    from dashboards.credentials import account, authorization  # noqa: PLC0415
     from dashboards.grafana import installation  # noqa: PLC0415
     from dashboards.grafana.server import Grafana as Server  # noqa: PLC0415
 
     site = _site(settings, versions)
-    headers = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer")
+    headers, (elasticsearch, asking) = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer"), source
     with closing(Server(url, headers)) as server:
         version = server.check()
         if folder is None:
-            found = installation.compared(server, site, source)
+            found = installation.compared(server, site, elasticsearch)
         else:
-            found = installation.install(server, site, source, folder, replace)
+            found = installation.install(server, site, elasticsearch, folder, replace, account(asking))
     rows = [(each.title, each.version, each.status) for each in found]
     return _shown(rows, f"Grafana {version}", folder is not None, replace)
 

@@ -122,6 +122,20 @@ def test_a_second_installation_changes_nothing_and_everything_it_names_is_there(
     assert set(held.messages) == {"newnormal 0.1.0"}
 
 
+def test_a_new_data_source_asks_with_the_account_in_a_file_and_one_that_is_there_keeps_its_own(held: Held) -> None:
+    Path("account").write_text("elastic:a:word\n")
+    assert run(held, "install", "--source-credentials", "account") == 0
+    for each in held.sources.values():
+        assert (each["basicAuth"], each["basicAuthUser"]) == (True, "elastic")
+        assert each["secureJsonData"] == {"basicAuthPassword": "a:word"}
+    Path("account").write_text("other:word\n")
+    assert run(held, "install", "--source-credentials", "account") == 0
+    assert {each["basicAuthUser"] for each in held.sources.values()} == {"elastic"}
+    Path("account").write_text("no password\n")
+    held.sources.clear()
+    assert run(held, "install", "--source-credentials", "account") == 2
+
+
 def test_what_a_user_changed_or_moved_stays(held: Held, capsys: pytest.CaptureFixture[str]) -> None:
     run(held, "install", "--versions", "v1")
     next(iter(held.sources.values()))["basicAuth"] = True

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deploy.compose import passwords
 from deploy.embedded import login, services, start_plan, state_file
 from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
@@ -86,6 +87,8 @@ def test_data_of_a_server_without_a_login_are_served_by_one_with_it_and_commands
     with elasticsearch_client(url) as client:
         client.index(index="kept", id="1", document={"a": "document"}, refresh=True)
     assert asked(url, "/kept/_search", Origin="http://evil.example") == 200, "what a web page could do"
+    passwords.generate(clean.state / "passwords")
+    assert not passwords.tell(clean.state / "passwords", str(url)), "without logins, Kibana's account has no password"
     services.down(open_to_all)
 
     url = start(clean)

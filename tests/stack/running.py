@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from elasticsearch import ApiError
 
 from deploy.compose.project import Stack
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
+from engine.address import Address
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings, load
 
 OFFICIAL = os.environ.get("STACK_IMAGES") == "official"
@@ -43,9 +45,17 @@ class Running:
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where its servers are reached from this machine."""
+        """Where its servers are reached from this machine, with the generated password of Elasticsearch."""
         kafka, elasticsearch = (self.variables[f"{name}_PORT"] for name in ("KAFKA", "ELASTICSEARCH"))
-        return Endpoints(f"localhost:{kafka}", f"http://{HOST}:{elasticsearch}")
+        return Endpoints(f"localhost:{kafka}", Address(f"http://{HOST}:{elasticsearch}", {"basic_auth": self.account}))
+
+    @cached_property
+    def account(self) -> tuple[str, str]:
+        """User and password of Elasticsearch, which docs/compose.md says how to read."""
+        shown = self.compose("exec", "-T", "pipeline", "cat", "/run/passwords/account")
+        user, _, password = shown.stdout.strip().partition(":")
+        assert password, shown.stderr
+        return user, password
 
     def settings(self, state: Path, **given: Any) -> Settings:
         """Settings with these addresses, for what runs beside the stack on this machine."""
@@ -65,15 +75,12 @@ class Running:
 
     def count(self, *filters: dict[str, Any]) -> int:
         """How many verdicts there are with these properties; 0 while no index can be read."""
-        query = {"query": {"bool": {"filter": list(filters)}}}
-        url, body = f"{self.endpoints.elasticsearch_url}/novelties/_count", json.dumps(query).encode()
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-        try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as response:
-                return int(json.load(response)["count"])
-        except urllib.error.HTTPError as error:
-            assert error.code in (404, 503), error
-            return 0
+        with elasticsearch_client(self.endpoints.elasticsearch_url, request_timeout=30) as client:
+            try:
+                return int(client.count(index="novelties", query={"bool": {"filter": list(filters)}})["count"])
+            except ApiError as error:
+                assert error.status_code in (404, 503), error
+                return 0
 
 
 @contextmanager

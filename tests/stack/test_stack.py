@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 
 import docker
+import httpx
 import pytest
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
@@ -39,8 +40,16 @@ def test_all_services_are_well_and_status_says_so(stack: Running) -> None:
     done = stack.newnormal("stack", "status", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     services = {each["service"]: each for each in json.loads(done.stdout)}
-    assert set(services) == {"kafka", "elasticsearch", "pipeline", "agent"}
-    assert [each["health"] for name, each in services.items() if name != "agent"] == ["healthy"] * 3
+    assert set(services) == {"passwords", "kafka", "elasticsearch", "pipeline", "agent"}
+    assert [services[name]["health"] for name in ("kafka", "elasticsearch", "pipeline")] == ["healthy"] * 3
+
+
+def test_elasticsearch_answers_nobody_without_the_generated_password(stack: Running) -> None:
+    url = str(stack.endpoints.elasticsearch_url)
+    for strange in ({}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        assert httpx.post(f"{url}/novelties/_close", headers=strange, trust_env=False).status_code == 401
+    shown = stack.compose("exec", "-T", "agent", "ls", "/run/passwords")
+    assert shown.returncode != 0, "only those who need the passwords see them"
 
 
 def test_containers_do_not_run_as_root_and_cannot_write_to_their_image(stack: Running) -> None:

@@ -11,14 +11,25 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.compose import passwords
 from deploy.compose.project import FOLDER, PROFILES, Stack, memory, ports
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 
-CORE = {"kafka", "elasticsearch", "pipeline", "agent"}
-DASHBOARDS = {"kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
+CORE = {"passwords", "kafka", "elasticsearch", "pipeline", "agent"}
+DASHBOARDS = {"kibana-login", "kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
 CLUSTER = {"spark-master", "spark-worker"}
-OUR_OWN = {*CLUSTER, "pipeline", "agent", "gateway", "site", "dashboards-kibana", "dashboards-grafana"}
+OUR_OWN = {
+    *CLUSTER,
+    "passwords",
+    "kibana-login",
+    "pipeline",
+    "agent",
+    "gateway",
+    "site",
+    "dashboards-kibana",
+    "dashboards-grafana",
+}
 DEFAULT = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 compose = pytest.mark.skipif(
@@ -29,9 +40,12 @@ compose = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of the shell takes precedence, and the passwords are there."""
     for line in variables():
         monkeypatch.delenv(line, raising=False)
+    passwords.generate(tmp_path / "passwords")
+    monkeypatch.chdir(tmp_path)
 
 
 def variables() -> dict[str, str]:
@@ -110,8 +124,12 @@ def test_each_container_has_an_init_a_limit_and_an_order_of_starting() -> None:
                for name, each in found.items())  # fmt: skip
     waits = {name: set(each.get("depends_on", {})) for name, each in found.items()}
     assert waits["pipeline"] == {"kafka", "elasticsearch"} and waits["dashboards-kibana"] == {"kibana"}
-    conditions = {wait["condition"] for each in found.values() for wait in each.get("depends_on", {}).values()}
-    assert conditions == {"service_healthy"}
+    conditions = {
+        (name, wait["condition"]) for each in found.values() for name, wait in each.get("depends_on", {}).items()
+    }
+    once = {"passwords", "kibana-login"}
+    assert {name for name, condition in conditions if condition == "service_completed_successfully"} == once
+    assert {condition for name, condition in conditions if name not in once} == {"service_healthy"}
 
 
 def test_containers_of_our_image_write_nothing_outside_of_their_volume_and_have_no_privileges() -> None:
@@ -127,7 +145,7 @@ def test_a_secret_reaches_only_the_containers_that_need_it(monkeypatch: pytest.M
         "GRAFANA_PASSWORD": {"dashboards-grafana"},
         "NEWNORMAL_GATEWAY__TOKEN": {"gateway"},
         "NEWNORMAL_CONSOLE__TOKEN": {"pipeline"},
-        "NEWNORMAL_ELASTICSEARCH__PASSWORD": {"pipeline", "dashboards-grafana", "dashboards-kibana"},
+        "NEWNORMAL_ELASTICSEARCH__PASSWORD": set(),
     }
     install = {"dashboards-grafana", "dashboards-kibana"}
     for secret, users in needed.items():
@@ -137,6 +155,29 @@ def test_a_secret_reaches_only_the_containers_that_need_it(monkeypatch: pytest.M
         for each, value in _environment("127.0.0.1", name).items():
             monkeypatch.setenv(each, value)
     load()
+
+
+def test_the_volume_of_the_passwords_is_seen_by_those_who_ask_elasticsearch_and_written_by_one() -> None:
+    seen = {
+        name: each for name, service in services().items() for each in service.get("volumes", ()) if "passwords" in each
+    }
+    assert set(seen) == {
+        "passwords", "elasticsearch", "pipeline", "kibana-login", "kibana", "dashboards-kibana", "dashboards-grafana"
+    }  # fmt: skip
+    assert [name for name, each in seen.items() if not each.endswith(":ro")] == ["passwords"]
+
+
+def test_the_passwords_are_made_once_and_are_those_that_the_services_name(tmp_path: Path) -> None:
+    folder = tmp_path / "passwords"
+    first = {each.name: each.read_text() for each in folder.iterdir()}
+    passwords.generate(folder)
+    assert {each.name: each.read_text() for each in folder.iterdir()} == first
+    text = "".join((FOLDER / file).read_text() for file in ("compose.yaml", "embedded.yaml"))
+    assert set(re.findall(r"/run/passwords/(\w+)", text)) == set(first), (
+        "each file is used, and each that is used is made"
+    )
+    assert first["account"] == f"elastic:{first['elasticsearch']}" and first["kibana"] != first["elasticsearch"]
+    assert {each.stat().st_mode & 0o777 for each in folder.iterdir()} == {0o600}, "the official image wants that"
 
 
 def test_images_are_pinned_and_defaults_in_the_files_are_those_of_env() -> None:
@@ -159,7 +200,8 @@ def _environment(listen: str, service: str = "pipeline") -> dict[str, str]:
     """The settings of a container: those of the image, and those of the compose file."""
     image = re.findall(r"(NEWNORMAL_\w+)=(\S+)", (FOLDER.parent / "image" / "Dockerfile").read_text())
     own = services()[service]["environment"]
-    return dict(image) | {name: DEFAULT.sub(lambda m: listen if m[1] == "LISTEN" else m[2], own[name]) for name in own}
+    given = {name: DEFAULT.sub(lambda m: listen if m[1] == "LISTEN" else m[2], own[name]) for name in own}
+    return dict(image) | {name: value.replace("/run/passwords", "passwords") for name, value in given.items()}
 
 
 def test_the_console_of_the_container_starts_where_its_port_is_opened_to_this_machine_only(
@@ -190,7 +232,7 @@ def test_the_pipeline_finds_the_cluster_of_the_profile_with_the_line_that_env_na
     assert line in found["spark-worker"]["command"], "the workers register where the pipeline looks"
     assert spark.master == f"spark://{found['spark-master']['hostname']}:7077"
     assert spark.driver_host == found["pipeline"]["hostname"]
-    assert set(found["pipeline"]["volumes"]) == set(found["spark-worker"]["volumes"]), "all see the checkpoints"
+    assert set(found["pipeline"]["volumes"]) > set(found["spark-worker"]["volumes"]), "all see the checkpoints"
 
 
 def test_so_does_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
