@@ -13,9 +13,9 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboards.web.tokens import has_token, same
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
+from pipelines.serving.tokens import has_token, same
 
 COOKIE = "newnormal_console"
 """Name of the cookie, before the port: browsers do not tell cookies of several ports of a machine apart."""

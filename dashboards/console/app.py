@@ -27,9 +27,9 @@ from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
-from dashboards.web.bodies import BodyLimit
-from dashboards.web.hosts import allowed
 from engine.spec.errors import NewnormalError
+from pipelines.serving.bodies import BodyLimit
+from pipelines.serving.hosts import allowed
 
 PAGE = Path(__file__).parent / "page"
 
@@ -75,7 +75,7 @@ def create_app(
         status: The pipeline's status (`PipelineStatus.to_dict`), asked at each request; empty: no pipeline here.
         zone: IANA name of the time zone in which explanations tell instants.
         listening: The address that the console listens on.
-        hosts: Further names that it is reached by, see `dashboards.web.hosts`.
+        hosts: Further names that it is reached by, see `pipelines.serving.hosts`.
         actions: Writes what operators say; ``None``: the console only shows.
         access: Decides who is answered; ``None``: who reaches a console without a token or a proxy, if any may.
         beliefs: What the detector believes; ``None``: nobody can be asked.

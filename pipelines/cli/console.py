@@ -32,9 +32,9 @@ def console(
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
     from dashboards.console import Access, Store, create_app  # noqa: PLC0415  the web server is heavy: only for this command
-    from dashboards.web.server import serve  # noqa: PLC0415  as above
     from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  as above
     from pipelines.query.operator import Operator  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.serving.server import serve  # noqa: PLC0415  as above
 
     overrides = {
         "elasticsearch.url": elasticsearch,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from dashboards.web.hosts import allowed
-from dashboards.web.tokens import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.gateway.protocol import NotTakenError
+from pipelines.serving.hosts import allowed
+from pipelines.serving.tokens import has_token
 
 _SCHEMES = ("bearer", "token")
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from dashboards.web.server import WebServer, listening
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
@@ -15,6 +14,7 @@ from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
 from pipelines.gateway.writer import Writer
+from pipelines.serving.server import WebServer, listening
 
 _MOST_THREADS = 4
 _GRACE_SECONDS = 5

@@ -13,7 +13,6 @@ import structlog
 from dashboards.console import Access, Actions, Beliefs, Store, Versions, create_app
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
-from dashboards.web.server import serve
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import console_token
@@ -23,6 +22,7 @@ from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.partition import Partition
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.processes import announced
+from pipelines.serving.server import serve
 
 log = structlog.get_logger()
 _SECOND = 1.0

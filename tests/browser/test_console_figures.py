@@ -16,7 +16,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import create_app
-from dashboards.web.server import WebServer, serve
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import iso
@@ -24,6 +23,7 @@ from pipelines.contracts.records import Novelty
 from pipelines.jobs.index.document import SinkOutcome
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.status import StatusCollector
+from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import END, WINDOW, novelty, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]

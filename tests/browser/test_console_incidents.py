@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import create_app
-from dashboards.web.server import WebServer, serve
+from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import HOSTILE, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import create_app
 from dashboards.status import JobStatus, PipelineStatus
-from dashboards.web.server import WebServer, serve
+from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import END, WINDOW, stored_site
 from tests.dashboards.console_night import (
     INCIDENTS,

@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dashboards.console import Access, Store, create_app
-from dashboards.web.server import WebServer, serve
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import console_headers, console_token
 from pipelines.contracts.settings import load
+from pipelines.serving.server import WebServer, serve
 
 TOKEN = "a-token_of/32+characters=which~is"
 OURS = {"X-Newnormal": "console", "Sec-Fetch-Site": "same-origin"}

@@ -13,11 +13,11 @@ from elasticsearch import Elasticsearch
 from fastapi.testclient import TestClient
 
 from dashboards.console import Access, Store, create_app
-from dashboards.web.server import serve
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.serving.server import serve
 
 NOW = int(time.time() * 1000)
 NOBODY = Store("http://127.0.0.1:9")

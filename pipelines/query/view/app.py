@@ -12,12 +12,12 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.datastructures import Headers, MutableHeaders
 
-from dashboards.web.hosts import allowed
-from dashboards.web.tokens import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.query.view.answers import NEEDED, Answers
 from pipelines.query.view.client import MOST
+from pipelines.serving.hosts import allowed
+from pipelines.serving.tokens import has_token
 
 _STATUS = {
     "VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400,
@@ -48,7 +48,7 @@ def create_app(
         promoted: Gives the name of the version that readers see; ``None``: not known.
         peers: The URLs of the processes of all parts, in order; empty: not known.
         listening: The address that it listens on.
-        hosts: Further names that it is reached by, see `dashboards.web.hosts`.
+        hosts: Further names that it is reached by, see `pipelines.serving.hosts`.
         token: What who asks must know; empty: nothing, so that nobody is answered where others reach the view.
         reached: The address that decides who reaches it.
     """

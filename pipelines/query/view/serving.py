@@ -22,7 +22,6 @@ import structlog
 import uvicorn
 from confluent_kafka import KafkaException
 
-from dashboards.web.connections import configuration
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.answers import Answers
@@ -30,6 +29,7 @@ from pipelines.query.view.app import create_app
 from pipelines.query.view.database import Database
 from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
+from pipelines.serving.connections import configuration
 from pipelines.versions.promotion import shown_version
 
 _LOOK = 15.0

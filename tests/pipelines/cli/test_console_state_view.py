@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.web.server import serve
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.cli.state_view import AskedView
 from pipelines.contracts.settings import load
 from pipelines.query.view.app import create_app
+from pipelines.serving.server import serve
 from tests.pipelines.query.view_topics import Own, produce, state, with_topics
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from dashboards.console import Store, create_app
-from dashboards.web.server import serve
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.settings import load
@@ -23,6 +22,7 @@ from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.status import StatusFile
 from pipelines.runtime.processes import announced, found
 from pipelines.runtime.status import StatusCollector
+from pipelines.serving.server import serve
 
 Run = Callable[..., tuple[int, str, str]]
 

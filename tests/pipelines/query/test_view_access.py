@@ -8,7 +8,6 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from dashboards.web.server import WebServer, address, listening
 from deploy.embedded.endpoints import Endpoints
 from engine.columns.partitioning import crc32
 from engine.spec.errors import NewnormalError
@@ -18,6 +17,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.query.view.app import create_app
 from pipelines.query.view.client import ViewClient
 from pipelines.query.view.part import Part
+from pipelines.serving.server import WebServer, address, listening
 from tests.pipelines.query.view_topics import PARTITIONS, Own, produce, state, with_topics
 
 TOKEN = "a-token_of/32+characters=which~is"

@@ -8,8 +8,8 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
-from dashboards.web.connections import configuration
 from engine.spec.errors import NewnormalError
+from pipelines.serving.connections import configuration
 
 _TRIES = 20
 

@@ -12,9 +12,9 @@ import pytest
 from dashboards.console.access import Access
 from dashboards.console.app import create_app
 from dashboards.console.store import Store
-from dashboards.web import connections
-from dashboards.web.bodies import MOST
-from dashboards.web.server import WebServer, serve
+from pipelines.serving import connections
+from pipelines.serving.bodies import MOST
+from pipelines.serving.server import WebServer, serve
 
 TOKEN = "0123456789abcdef-secret"
 OWN = b"X-Newnormal: console\r\nContent-Type: application/json\r\n"

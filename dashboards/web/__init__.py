@@ -1,1 +1,0 @@
-"""What every web server of the project shares: how it listens, and whom it answers."""

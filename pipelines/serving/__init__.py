@@ -1,0 +1,1 @@
+"""What every web server of ours shares: how it listens, and whom it answers."""
