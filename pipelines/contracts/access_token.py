@@ -1,10 +1,10 @@
-"""The tokens of the console, the state view and the gateway, from the settings or from the files that they name."""
+"""The tokens of console, state view, gateway and notify, from the settings or from the files that they name."""
 
 from __future__ import annotations
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_token
-from pipelines.contracts.settings import AccessSettings, ConsoleSettings, GatewaySettings, ViewSettings
+from pipelines.contracts.settings import AccessSettings, ConsoleSettings, GatewaySettings, NotifySettings, ViewSettings
 from pipelines.contracts.settings.logins.secret_file import line_of
 
 _ACCEPTED = "a readable file of one line: 16 to 200 visible ASCII characters without a space"
@@ -44,6 +44,18 @@ def gateway_token(gateway: GatewaySettings) -> str:
         NewnormalError: ``GATEWAY_TOKEN``, as `console_token`.
     """
     return _token(gateway, "gateway", code="GATEWAY_TOKEN", now="nothing was started")
+
+
+def notify_token(notify: NotifySettings) -> str:
+    """The token with which Prometheus asks for the metrics of notifications; empty if there is none.
+
+    Args:
+        notify: The settings of notifications.
+
+    Raises:
+        NewnormalError: ``NOTIFY_TOKEN``, as `console_token`.
+    """
+    return _token(notify, "notify", code="NOTIFY_TOKEN", now="nobody is told of anything")
 
 
 def console_headers(console: ConsoleSettings) -> dict[str, str]:

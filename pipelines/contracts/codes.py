@@ -25,6 +25,11 @@ setting(
     "correct its path, permissions or content",
 )
 setting(
+    "NOTIFY_TOKEN",
+    "the file of `notify.token_file` cannot be read, or holds no token",
+    "correct its path, permissions or content",
+)
+setting(
     "COMPARISON_ENDED",
     "the process that compares two versions for the console ended before it was done",
     "see what is accepted; the log of the system may say why, e.g. too little memory",

@@ -1,19 +1,23 @@
-"""The figures of all channels as Prometheus metrics, over HTTP."""
+"""The figures of all channels as Prometheus metrics, over HTTP: for this machine, or for who knows the token."""
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, start_http_server
+from fastapi import FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from engine.spec.errors import NewnormalError
+from pipelines.contracts.access_token import notify_token
+from pipelines.contracts.setting_types import is_loopback
+from pipelines.contracts.settings import NotifySettings
 from pipelines.notify.figures import ChannelFigures
+from pipelines.serving.hosts import allowed
+from pipelines.serving.server import WebServer, listening
+from pipelines.serving.tokens import has_token
 
-_TRIES = 20
 _COUNTERS = {
     "sent": "Messages that the channel took",
     "failed": "Attempts at which the channel did not take a message",
@@ -58,35 +62,39 @@ class MetricsServer:
 
     Args:
         figures: Returns the figures of all channels, asked at each scrape.
-        host: The address to listen on.
-        port: The port, or the next free one if it is taken; 0: any.
+        settings: Where it listens, at the port or the next free one, and who is answered.
 
     Attributes:
         url: Where the metrics are.
 
     Raises:
-        NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
+        NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours; ``NOTIFY_TOKEN``.
     """
 
-    def __init__(self, figures: Callable[[], Sequence[ChannelFigures]], host: str, port: int) -> None:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Figures(figures))
-        for candidate in range(port, min(port + _TRIES, 65_536)) if port else [0]:
-            try:
-                self._server, self._thread = start_http_server(candidate, host, registry)
-                break
-            except OSError as error:
-                last = error
-                if error.errno != errno.EADDRINUSE:
-                    break
-        if not hasattr(self, "_server"):
-            what, where = f"cannot listen at {host}:{port}: {last}", "notify.host, notify.port"
-            raise NewnormalError("PORT_TAKEN", what, where, "a free port of this machine", "nothing was started")
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._server.server_port}/metrics"
+    def __init__(self, figures: Callable[[], Sequence[ChannelFigures]], settings: NotifySettings) -> None:
+        app = _app(figures, settings, notify_token(settings))
+        self._server = WebServer(app, listening(settings.host, settings.port, "notify"))
+        self.url = f"{self._server.url}/metrics"
 
     def close(self) -> None:
         """Ends answering."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.stop()
+
+
+def _app(figures: Callable[[], Sequence[ChannelFigures]], settings: NotifySettings, token: str) -> FastAPI:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Figures(figures))
+    closed = bool(token) or not is_loopback(settings.reached)
+    app = FastAPI(title="Newnormal notifications", docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/metrics")
+    def metrics(request: Request) -> Response:
+        """Where there is a token, no web page knows it; else no name may lead a page here."""
+        if closed and not (token and has_token(request.headers.get("authorization", ""), token)):
+            told = "notify.token is wanted, as Authorization: Bearer TOKEN"
+            return Response(told, 401, {"WWW-Authenticate": "Bearer"})
+        if not closed and not allowed(request.headers.get("host", "")):
+            return Response("the request names another host; accepted: localhost, or notify.token", 403)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return app

@@ -43,7 +43,7 @@ class Notifier:
 
     Raises:
         NewnormalError: ``NOTIFY_NO_CHANNELS``, ``NOTIFY_SECRET``, ``NOTIFY_UNUSABLE``, ``VERSION_UNKNOWN``,
-            ``PORT_TAKEN``.
+            ``NOTIFY_TOKEN``, ``PORT_TAKEN``.
 
     Attributes:
         url: Where the metrics are.
@@ -65,7 +65,7 @@ class Notifier:
         self._looked = self._forgot = float("-inf")
         self._tellers = [Teller(name, settings, self._memory, self._shown) for name in names]
         try:
-            self._metrics = MetricsServer(self._figures, settings.notify.host, settings.notify.port)
+            self._metrics = MetricsServer(self._figures, settings.notify)
         except NewnormalError:
             self._memory.close()
             raise

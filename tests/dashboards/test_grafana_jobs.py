@@ -18,6 +18,7 @@ from dashboards.grafana.models import dashboards
 from dashboards.panels import Site
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
+from pipelines.contracts.settings import NotifySettings
 from pipelines.jobs.index.document import IndexedNews, SinkOutcome
 from pipelines.jobs.index.job import SinkReport
 from pipelines.notify.figures import ChannelFigures
@@ -67,7 +68,7 @@ def served() -> dict[str, tuple[str, frozenset[str]]]:
     outcome = SinkOutcome(indexed=1, news=news, times=(now,), searchable_at_ms=now + 900)
     board.sink(SinkReport(1, outcome, 0.1))
     text = metrics_text(lambda: board.status({"extractor": 12, "sink": 0}, []).to_dict()).decode()
-    with closing(MetricsServer(lambda: [ChannelFigures("hook", sent=1)], "127.0.0.1", 0)) as notifier:
+    with closing(MetricsServer(lambda: [ChannelFigures("hook", sent=1)], NotifySettings(port=0))) as notifier:
         text += urllib.request.urlopen(notifier.url, timeout=60).read().decode()
     families = text_string_to_metric_families(text)
     return {s.name: (f.type, frozenset(s.labels)) for f in families for s in f.samples}

@@ -17,6 +17,7 @@ from pipelines.contracts.settings.incidents import IncidentSettings
 from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.loading import load
 from pipelines.contracts.settings.log import LogSettings
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
 from pipelines.contracts.settings.tree import Settings
 from pipelines.contracts.settings.view import ViewSettings
@@ -36,6 +37,7 @@ __all__ = [
     "IncidentSettings",
     "KafkaSettings",
     "LogSettings",
+    "NotifySettings",
     "RetentionSettings",
     "Settings",
     "ViewSettings",

@@ -93,7 +93,12 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if settings.elasticsearch.incidents == settings.elasticsearch.index:
         what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
         wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
-    for name, who in (("console", "the console"), ("view", "the state view"), ("gateway", "the gateway")):
+    for name, who in (
+        ("console", "the console"),
+        ("view", "the state view"),
+        ("gateway", "the gateway"),
+        ("notify", "the metrics of notifications"),
+    ):
         wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     wrong |= spark_contradictions(settings.spark)

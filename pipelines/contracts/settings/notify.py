@@ -19,11 +19,13 @@ from pipelines.contracts.setting_types import (
     Length,
     ListenHost,
     TimeZone,
+    Token,
     WebAddress,
     Whole,
     is_address,
     is_web_address,
 )
+from pipelines.contracts.settings.access import AccessSettings
 
 FIELDS = frozenset(
     [
@@ -177,7 +179,7 @@ HeartbeatUrl = Annotated[
 ]
 
 
-class NotifySettings(_Part):
+class NotifySettings(_Part, AccessSettings):
     """Who is told of incidents, and when."""
 
     channels: Channels = Field(
@@ -194,6 +196,11 @@ class NotifySettings(_Part):
     )
     host: ListenHost = Field("127.0.0.1", description="address on which `newnormal notify run` has its metrics")
     port: Whole = Field(8900, ge=0, le=65535, description="port of these metrics; if taken, the next free one is used")
+    token: Token = Field(
+        SecretStr(""),
+        description="what Prometheus sends as `Authorization: Bearer TOKEN` (`authorization` of its configuration), which "
+        "is needed where others than this machine reach the metrics; empty: none, or that in `notify.token_file`",
+    )
     console: WebAddress = Field(None, description="address of the console, for links in messages; empty: no links")
     heartbeat_url: HeartbeatUrl = Field(
         None, description="URL of a dead man's switch, which is asked for regularly while all is well; empty: none"

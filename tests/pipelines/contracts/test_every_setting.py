@@ -48,6 +48,8 @@ TRAPS = {
     "console.port": [-1, 65536, "http"],
     "gateway.host": ["a b", "", "http://a", "256.1.1.1"],
     "gateway.published": ["a b", "http://a"],
+    "notify.published": ["a b", "http://a"],
+    "notify.token": ["short", "with a space in it", "x" * 201, "ä" * 20],
     "gateway.token": ["short", "with a space in it", "x" * 201, "ä" * 20],
     "gateway.token_file": ["a\nb", " a"],
     "gateway.port": [-1, 65536, "http"],

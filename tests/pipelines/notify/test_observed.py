@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
-from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.settings import NotifySettings, Settings, load
 from pipelines.doctor.context import Context
 from pipelines.doctor.notify.channels import failing
 from pipelines.notify import teller
@@ -48,7 +50,7 @@ class Site:
 
     def __init__(self, given: Settings, mine: Teller, memory: Memory) -> None:
         self._mine, self._memory, self._read = mine, memory, 0
-        self._server = MetricsServer(lambda: [mine.figures()], "127.0.0.1", 0)
+        self._server = MetricsServer(lambda: [mine.figures()], NotifySettings(port=0))
         self._file = StatusFile(given, self._server.url)
 
     def read(self, *found: Incident) -> None:
@@ -160,11 +162,45 @@ def test_a_file_that_a_killed_process_left_or_that_is_damaged_is_not_believed(
 def test_metrics_take_the_next_free_port_and_an_address_that_is_not_ours_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        server = MetricsServer(list, "127.0.0.1", port)
+        server = MetricsServer(list, NotifySettings(port=port))
         try:
             assert int(server.url.removesuffix("/metrics").rsplit(":", 1)[1]) > port
         finally:
             server.close()
     with pytest.raises(NewnormalError) as caught:
-        MetricsServer(list, "192.0.2.1", 8900)
+        MetricsServer(list, NotifySettings(host="192.0.2.1"))
     assert caught.value.code == "PORT_TAKEN" and "notify.host" in caught.value.where
+
+
+@contextmanager
+def asking(**given: Any) -> Iterator[Callable[..., int]]:
+    """A server of metrics, and a function that returns the status of a request with some headers."""
+    server = MetricsServer(list, NotifySettings(port=0, **given))
+
+    def status(**headers: str) -> int:
+        return httpx.get(server.url, headers=headers, trust_env=False).status_code
+
+    try:
+        yield status
+    finally:
+        server.close()
+
+
+def test_metrics_are_for_this_machine_or_for_who_shows_the_token(tmp_path: Path) -> None:
+    with asking() as status:
+        assert (status(), status(Host="localhost:8900"), status(Host="evil.example")) == (200, 200, 403)
+    token = "0123456789abcdef-secret"
+    (tmp_path / "word").write_text(f"{token}\n")
+    for given in ({"token": SecretStr(token)}, {"token_file": str(tmp_path / "word")}):
+        with asking(**given) as status:
+            assert (status(), status(Authorization="Bearer another-token-of-mine")) == (401, 401)
+            assert status(Authorization=f"Bearer {token}") == 200
+            assert status(Authorization=f"Bearer {token}", Host="prometheus.example") == 200
+
+
+def test_others_than_this_machine_are_answered_with_a_token_only() -> None:
+    with pytest.raises(NewnormalError, match=r"notify\.host = '0\.0\.0\.0'"):
+        load(**{"notify.host": "0.0.0.0"})
+    assert load(**{"notify.host": "0.0.0.0", "notify.token": "0123456789abcdef-secret"}).notify.host == "0.0.0.0"
+    with pytest.raises(NewnormalError, match="NOTIFY_TOKEN"):
+        MetricsServer(list, NotifySettings(port=0, token_file="absent"))
