@@ -22,6 +22,13 @@ from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.spark import contradictions as spark_contradictions
 from pipelines.contracts.settings.tree import Settings
 
+_SERVERS = {
+    "console": "the console",
+    "view": "the state view",
+    "gateway": "the gateway",
+    "notify": "the metrics of notifications",
+}
+"""The sections of our web servers, and what each is."""
 _MOST_SLICES = 1_000
 """The most sliding windows that one record may belong to; each of them keeps state."""
 
@@ -93,12 +100,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if settings.elasticsearch.incidents == settings.elasticsearch.index:
         what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
         wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
-    for name, who in (
-        ("console", "the console"),
-        ("view", "the state view"),
-        ("gateway", "the gateway"),
-        ("notify", "the metrics of notifications"),
-    ):
+    for name, who in _SERVERS.items():
         wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     wrong |= spark_contradictions(settings.spark)

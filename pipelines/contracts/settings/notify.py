@@ -198,8 +198,8 @@ class NotifySettings(_Part, AccessSettings):
     port: Whole = Field(8900, ge=0, le=65535, description="port of these metrics; if taken, the next free one is used")
     token: Token = Field(
         SecretStr(""),
-        description="what Prometheus sends as `Authorization: Bearer TOKEN` (`authorization` of its configuration), which "
-        "is needed where others than this machine reach the metrics; empty: none, or that in `notify.token_file`",
+        description="what Prometheus sends as `Authorization: Bearer TOKEN`, which is needed where others than this "
+        "machine reach the metrics; empty: none, or that in `notify.token_file`",
     )
     console: WebAddress = Field(None, description="address of the console, for links in messages; empty: no links")
     heartbeat_url: HeartbeatUrl = Field(
