@@ -1,4 +1,4 @@
-"""Log lines a second: JSON to columns, masking, windows and template mining, and Drain alone on lines that are all new.
+"""Log lines a second: JSON to columns, masking, windows and template mining, and the tree on lines that are all new.
 
 The operator runs as in a shard of the job, without Spark and Kafka around it.
 """
@@ -6,6 +6,7 @@ The operator runs as in a shard of the job, without Spark and Kafka around it.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,13 @@ from pipelines.contracts.settings import load
 from pipelines.jobs.mine_logs.job import templates
 from pipelines.jobs.mine_logs.masking import masked
 from pipelines.jobs.mine_logs.miner import Miner
+from tests.benchmarks import templates as recorded
 
 START, STEP = 1_800_000_000_000, 10_000
 
 
-def run(lines: int, machines: int) -> dict[str, Any]:
-    """Measures; lines a second on one core."""
+def run(lines: int, machines: int, data: Path | None = None) -> dict[str, Any]:
+    """Measures lines a second on one core and, with a folder of recorded logs, how good their templates are."""
     frame = _frame(lines, machines)
     text = pa.array(to_json(frame, Log).to_list(), pa.binary())
     offsets = np.arange(len(text))
@@ -62,8 +64,8 @@ def run(lines: int, machines: int) -> dict[str, Any]:
         "json_to_columns_per_second": round(frame.height / decoding),
         "masking_per_second": round(frame.height / masking),
         "templates_job_per_second": round(rest / mining),
-        "drain_on_new_lines_per_second": round(5_000 / _drain(5_000)),
-    }
+        "new_lines_per_second": round(5_000 / _new(5_000)),
+    } | ({"recorded": recorded.run(data)} if data else {})
 
 
 def _frame(lines: int, machines: int) -> pl.DataFrame:
@@ -100,7 +102,7 @@ def _rows(batch: list[pa.Table]) -> int:
     return sum(columnar.decode(t["value"][0].as_py(), Log.arrow_schema())[0].num_rows for t in batch)
 
 
-def _drain(count: int) -> float:
+def _new(count: int) -> float:
     """Seconds for lines of which no two are alike, of fifty kinds."""
     words = [f"{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(676)]
     rng = np.random.default_rng(0)

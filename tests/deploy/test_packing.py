@@ -41,7 +41,7 @@ def test_further_folders_are_packed_by_the_names_that_are_given(tmp_path: Path) 
 
 def test_everything_that_the_jobs_import_is_packed_but_not_what_is_part_of_spark() -> None:
     names = {each.name.lower().replace("_", "-") for each in needed("newnormal")}
-    assert {"numpy", "polars", "pyarrow", "confluent-kafka", "protobuf", "msgspec", "drain3"} <= names
+    assert {"numpy", "polars", "pyarrow", "confluent-kafka", "protobuf", "msgspec"} <= names
     assert not {"pyspark", "py4j", "pytest", "ruff"} & names
 
 

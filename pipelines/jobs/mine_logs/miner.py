@@ -1,23 +1,25 @@
-"""The miner: assigns masked log lines to templates by the Drain algorithm, in event-time order.
+"""The miner: assigns masked log lines to templates, in event-time order.
 
-It remembers the masked lines that it has seen: these keep their template, and only new lines go through Drain's loop.
-Drain's tree is a function of the table of templates; after a restart it is built again from that table.
+It remembers the masked lines that it has seen: these keep their template, and only new lines go through the tree.
+The tree is a function of the table of templates; after a restart it is built again from that table.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 
 import polars as pl
-from drain3.drain import LogCluster
 
 from pipelines.jobs.mine_logs.tree import Tree
 
 _TEMPLATES = {"id": pl.String, "first": pl.String, "text": pl.String, "last": pl.Int64}
+_LINE = ("program", "masked")
 _LINES = {"program": pl.String, "masked": pl.String, "id": pl.String, "last": pl.Int64}
 
 
+@lru_cache(16_384)
 def template_id(first: str) -> str:
     """The permanent name of a template: a hash of the form in which it was first seen.
 
@@ -38,8 +40,6 @@ class Miner:
         most: How many templates are kept, and eight times as many lines; those not seen for longest are forgotten.
             Within a window, there may be twice as many templates.
 
-    Source: P. He, J. Zhu, Z. Zheng, M. Lyu, Drain: an online log parsing approach with fixed depth tree, ICWS 2017.
-
     >>> miner = Miner()
     >>> lines = ["user ann logged in", "user bob logged in", "disk full"]
     >>> miner.window(pl.DataFrame({"program": "app", "masked": lines, "first": [1, 2, 3]}), 10)["id"].n_unique()
@@ -51,7 +51,7 @@ class Miner:
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_TEMPLATES))
     lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_LINES))
     most: int = 4096
-    _drain: Tree | None = field(default=None, repr=False)
+    _tree: Tree | None = field(default=None, repr=False)
 
     def known(self, counts: pl.DataFrame) -> pl.DataFrame:
         """Adds the column ``id`` to counts by ``program`` and ``masked``: the template; null if the line is new."""
@@ -71,9 +71,10 @@ class Miner:
         new = found.filter(pl.col("id").is_null()).group_by("program", "masked").agg(pl.col("first").min())
         if new.height:
             new = new.sort("first", "program", "masked")
-            ids = [self._mine(program, line) for program, line in new.select("program", "masked").iter_rows()]
-            added = new.select("program", "masked", id=pl.Series(ids, dtype=pl.String), last=pl.lit(end, pl.Int64))
-            self.lines = pl.concat([self.lines, added])
+            tree = self.tree()
+            firsts = [tree.firsts[tree.add(program or "-", line)] for program, line in new.select(*_LINE).iter_rows()]
+            ids = pl.Series([template_id(first) for first in firsts], dtype=pl.String)
+            self.lines = pl.concat([self.lines, new.select(*_LINE, id=ids, last=pl.lit(end, pl.Int64))])
             self._remember()
             found = self.known(counts)
         self.touch(found.select("program", "masked", "id", window_end=pl.lit(end, pl.Int64)))
@@ -95,34 +96,31 @@ class Miner:
         if self.templates.height > self.most or self.lines.height > 8 * self.most:
             self._forget()
 
-    def _mine(self, program: str, line: str) -> str:
-        drain = self._tree()
-        cluster, change = drain.add_log_message(f"{program or '-'} {line}")
-        if change == "cluster_created":
-            first = " ".join(cluster.log_template_tokens)
-            self._clusters.append((template_id(first), first))
-        name: str = self._clusters[cluster.cluster_id - 1][0]
-        return name
-
-    def _tree(self) -> Tree:
-        if self._drain is None:
-            drain = self._drain = Tree(2 * self.most)
-            self._clusters = self.templates.select("id", "first").rows()
-            for number, (first, text) in enumerate(self.templates.select("first", "text").iter_rows(), 1):
-                cluster = LogCluster(first.split(" "), number)
-                drain.id_to_cluster[number] = cluster
-                drain.add_seq_to_prefix_tree(drain.root_node, cluster)
-                cluster.log_template_tokens = tuple(text.split(" "))
-            drain.clusters_counter = self.templates.height
-        return self._drain
+    def tree(self) -> Tree:
+        """The templates as a tree; it is built from the table where there is none yet."""
+        if self._tree is None:
+            self._tree = Tree(2 * self.most)
+            for first, text in self.templates.select("first", "text").iter_rows():
+                self._tree.put(first, text)
+        return self._tree
 
     def _remember(self) -> None:
-        """Copies the templates of Drain's tree into the table of templates."""
-        texts = [cluster.get_template() for cluster in self._tree().id_to_cluster.values()]
-        ids, firsts = zip(*self._clusters, strict=True)
-        last = self.templates["last"].extend(pl.Series([0] * (len(ids) - self.templates.height), dtype=pl.Int64))
-        columns = {"id": ids, "first": firsts, "text": texts}
-        self.templates = pl.DataFrame(columns, _TEMPLATES_TEXT).with_columns(last=last)
+        """Copies the templates of the tree into the table; lines of one that became part of another are the other's."""
+        tree = self.tree()
+        if tree.merged:
+            ids = {number: template_id(first) for number, first in tree.firsts.items()}
+            parts = {template_id(first): ids[kept] for first, kept in tree.merged.items()}
+            self.lines = self.lines.with_columns(pl.col("id").replace(parts)).unique(
+                ["program", "masked"], keep="first", maintain_order=True
+            )
+            tree.merged.clear()
+        firsts = list(tree.firsts.values())
+        texts = [" ".join(words) for words in tree.texts.values()]
+        now = pl.DataFrame({"id": [template_id(f) for f in firsts], "first": firsts, "text": texts}, _TEMPLATES_TEXT)
+        last = self.templates.select("id", "last").unique("id", keep="first")
+        self.templates = now.join(last, on="id", how="left", maintain_order="left").with_columns(
+            pl.col("last").fill_null(0)
+        )
 
     def _forget(self) -> None:
         """Cuts full tables: keeps three quarters of the templates, and of the lines, those seen last (ties by name)."""
@@ -133,7 +131,7 @@ class Miner:
         lines = self.lines.join(self.templates.select("id").unique(), on="id", how="semi")
         if lines.height > 8 * self.most:
             lines = lines.sort("last", "program", "masked", descending=[True, False, False]).head(6 * self.most)
-        self.lines, self._drain = lines.sort("program", "masked"), None
+        self.lines, self._tree = lines.sort("program", "masked"), None
 
 
 _TEMPLATES_TEXT = {name: kind for name, kind in _TEMPLATES.items() if name != "last"}

@@ -6,11 +6,9 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 import pytest
-from drain3.drain import Drain
 from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
@@ -18,7 +16,7 @@ from hypothesis import strategies as st
 from engine.testing import Driven
 from pipelines.jobs.mine_logs.job import templates
 from pipelines.jobs.mine_logs.miner import Miner
-from pipelines.jobs.mine_logs.tree import MOST_ALIKE
+from pipelines.jobs.mine_logs.tree import MOST_ALIKE, Tree
 from tests.pipelines.site import SETTINGS, START, WINDOW, driven, lines, messages, said
 
 JOB = templates(SETTINGS)
@@ -85,7 +83,7 @@ def test_a_miner_that_is_full_forgets_what_it_has_not_heard_for_longest_and_work
     for end, text in enumerate([*texts, *texts], 1):
         counts = pl.DataFrame({"program": ["p"], "masked": [text], "first": [end]})
         one = through.window(counts, end)
-        again = replace(again, _drain=None)  # a restart leaves the tables only
+        again = replace(again, _tree=None)  # a restart leaves the tables only
         assert again.window(counts, end).equals(one)
         assert through.templates.height <= 4
     assert through.templates.equals(again.templates)
@@ -143,21 +141,22 @@ def test_a_window_of_lines_that_are_all_different_does_not_make_more_than_twice_
     miner = Miner(most=20)
     programs = [f"p{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(200)]
     lines = pl.DataFrame({"program": programs, "masked": "a b c", "first": range(200)})
-    tree = miner._tree()
+    tree = miner.tree()
     assert miner.window(lines, 1)["id"].null_count() == 0
-    assert len(tree.id_to_cluster) <= 2 * 20 + 1
+    assert len(tree.texts) <= 2 * 20 + 1
 
 
 @contextmanager
 def monitored() -> Iterator[list[int]]:
     """How many templates lines are compared with, while a block runs."""
     seen: list[int] = []
-    whole = Drain.fast_match
+    whole = Tree.compared
 
-    def counting(self: Drain, ids: list[int], *rest: Any) -> Any:
-        seen.append(len(ids))
-        return whole(self, ids, *rest)
+    def counting(self: Tree, leaf: list[int]) -> list[int]:
+        found = whole(self, leaf)
+        seen.append(len(found))
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Drain, "fast_match", counting)
+        patch.setattr(Tree, "compared", counting)
         yield seen
