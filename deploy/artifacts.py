@@ -56,11 +56,15 @@ SPARK = ArtifactSet(
 )
 KAFKA = ArtifactSet(
     "kafka",
-    "4.1.0",
+    "4.1.0-2",  # the second set of jars for 4.1.0
     44_200_000,
     (
         Artifact("org.apache.kafka", "kafka_2.13", "4.1.0", transitive=True),
         Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),  # else the broker logs nothing
+        # instead of 1.8.0, out of whose arrays a compressed message could read and write (CVE-2025-12183, -66566)
+        Artifact("at.yawk.lz4", "lz4-java", "1.11.1", replaces="org.lz4"),
+        # instead of 1.9.4 (CVE-2025-48734)
+        Artifact("commons-beanutils", "commons-beanutils", "1.11.0"),
     ),
 )
 ELASTICSEARCH = ArtifactSet(

@@ -27,13 +27,23 @@ _SETTINGS = """<ivysettings>
 
 @dataclass(frozen=True)
 class Artifact:
-    """One pinned artifact; its dependencies are included only if it is ``transitive``."""
+    """One pinned artifact.
+
+    Attributes:
+        organisation: Who publishes it.
+        name: Its name.
+        version: Its version.
+        transitive: Whether its dependencies are included.
+        type: The kind of file.
+        replaces: The organisation that published it before, whose artifact of the same name is left out.
+    """
 
     organisation: str
     name: str
     version: str
     transitive: bool = False
     type: str = "jar"
+    replaces: str = ""
 
     def xml(self) -> str:
         """The dependency as Ivy writes it."""
@@ -60,7 +70,13 @@ def retrieve(artifacts: Sequence[Artifact], target: Path, work: Path, on_bytes: 
     work.mkdir(parents=True, exist_ok=True)
     settings, module = work / "ivysettings.xml", work / "ivy.xml"
     settings.write_text(_SETTINGS)
-    dependencies = "\n    ".join(artifact.xml() for artifact in artifacts)
+    # the order is Ivy's: exclusions come after all dependencies
+    left_out = (
+        f"<exclude org={quoteattr(each.replaces)} module={quoteattr(each.name)}/>"
+        for each in artifacts
+        if each.replaces
+    )
+    dependencies = "\n    ".join([*(artifact.xml() for artifact in artifacts), *left_out])
     module.write_text(
         f"""<ivy-module version="2.0">
   <info organisation="newnormal" module="{target.name.lstrip(".")}"/>

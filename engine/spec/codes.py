@@ -170,7 +170,7 @@ dead(
 dead(
     "RECORD_TOO_LARGE",
     "a record, or its compressed batch, becomes too many bytes when it is decompressed; it was not",
-    "send messages of at most 16 MiB; see [security.md](security.md#what-a-record-in-kafka-may-cost)",
+    "send messages of at most 16 MiB; see [bounds.md](bounds.md#what-a-record-in-kafka-may-cost)",
 )
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
 dead(

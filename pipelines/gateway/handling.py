@@ -20,7 +20,7 @@ from pipelines.gateway.compression import decompressed, too_large
 from pipelines.gateway.limits import InFlight, Rate
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken
-from pipelines.gateway.work import TooBusyError, Work
+from pipelines.gateway.work import LARGE, TooBusyError, Work
 from pipelines.gateway.writer import RETRY_SECONDS, Writer
 
 _BODY_SECONDS = 30.0
@@ -104,7 +104,7 @@ class Handler:
             return protocol.take(body)
 
         try:
-            whole = await self._work.run(unpacked, 0, request.is_disconnected)
+            whole = await self._work.run(unpacked, min(len(data), LARGE), request.is_disconnected)
             body, most = Body(whole, content_type, parameters), self._settings.input.max_parts
             taken = await self._work.run(check, len(whole), request.is_disconnected)
         except TooBusyError:

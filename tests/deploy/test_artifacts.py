@@ -8,8 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from deploy import artifacts, checksums, ivy
+from deploy.embedded.endpoints import Endpoints
+from engine.kafka.admin import ensure_topics
+from engine.kafka.content import content
 from engine.spark.hadoop_path import HadoopPath
 from engine.spec.errors import NewnormalError
 
@@ -120,4 +124,19 @@ def test_the_sets_are_complete() -> None:
     bounded, whole = (Path(each.removesuffix("/*")) for each in artifacts.kafka_classpath().split(":"))
     assert [jar.name for jar in bounded.glob("*.jar")] == ["kafka-clients-4.1.0.jar"]
     assert len(list(whole.glob("*.jar"))) > 40
+    assert [jar.name for jar in whole.glob("lz4*.jar")] == ["lz4-java-1.11.1.jar"], "the older one is left out"
+    assert [jar.name for jar in whole.glob("commons-beanutils*.jar")] == ["commons-beanutils-1.11.0.jar"]
     assert os.access(artifacts.elasticsearch_home() / "bin" / "elasticsearch", os.X_OK)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy", "gzip"])
+def test_the_broker_reads_what_is_compressed(endpoints: Endpoints, codec: str) -> None:
+    """It decompresses each batch, to check it."""
+    topic, values = f"compressed-{codec}", [b"a line of text, " * 100 + str(n).encode() for n in range(500)]
+    ensure_topics(endpoints.bootstrap, {topic: {}}, 1, 1)
+    producer = Producer({"bootstrap.servers": endpoints.bootstrap, "compression.type": codec, "linger.ms": 100})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+    assert [message.value() for message in content(endpoints.bootstrap, topic)] == values

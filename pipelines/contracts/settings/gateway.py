@@ -25,10 +25,10 @@ class GatewaySettings(AccessSettings):
         4_000_000, ge=1_000, le=_LARGEST, description="largest body of a request as it is sent, bytes"
     )
     max_decompressed: Whole = Field(
-        12_000_000, ge=1_000, le=_LARGEST, description="the same after decompression: largest message for Kafka, bytes"
+        8_000_000, ge=1_000, le=_LARGEST, description="the same after decompression: largest message for Kafka, bytes"
     )
     max_in_flight: Whole = Field(
-        64_000_000,
+        40_000_000,
         ge=2 * _LARGEST,
         le=10**12,
         description="bytes of all requests that Kafka has not acknowledged; beyond it agents are told to come later",

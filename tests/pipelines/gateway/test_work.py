@@ -61,3 +61,32 @@ def test_only_so_many_bodies_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert asyncio.run(tried(pool)) == [TooBusyError]
+
+
+def test_a_small_body_has_its_turn_before_larger_ones_that_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_MOST_WAITING", 3)
+    begun: list[int] = []
+    ended = threading.Event()
+
+    async def tried(pool: ThreadPoolExecutor) -> list[object]:
+        mine = Work(pool)
+
+        def at(size: int) -> asyncio.Task[None]:
+            return asyncio.create_task(mine.run(lambda: begun.append(size), size, here))
+
+        busy = [asyncio.create_task(mine.run(lambda: ended.wait(20), 1, here)) for _ in range(3)]
+        await asyncio.sleep(0)
+        gone = at(2)
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        waiting = [at(size) for size in (500, 900, 400, 1)]  # one more than may wait: the largest gives way
+        (refused,), _ = await asyncio.wait(waiting, timeout=2, return_when=asyncio.FIRST_COMPLETED)
+        ended.set()
+        await asyncio.wait([*busy, *waiting])
+        after = await mine.run(lambda: "after", 1, here)
+        return [waiting.index(refused), type(refused.exception()), after]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert asyncio.run(tried(pool)) == [1, TooBusyError, "after"]
+    assert begun == [1, 400, 500]

@@ -87,6 +87,16 @@ def test_a_body_in_pieces_is_read_no_further_than_the_bound(server: WebServer) -
     assert answer.split()[1] == b"413"
 
 
+def test_a_body_in_very_many_pieces_is_refused_and_others_are_served_meanwhile(server: WebServer) -> None:
+    """A piece of one byte costs the server a thousand times what it costs the sender."""
+    head = b"POST /login HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + OWN
+    began = time.monotonic()
+    answer = asked(server, head, b"1\r\n0\r\n" * 50_000)
+    assert answer.split()[1] == b"400"
+    assert asked(server, b"GET /page/dom.js HTTP/1.1\r\n").startswith(b"HTTP/1.1 200")
+    assert time.monotonic() - began < 5
+
+
 def test_a_body_within_the_bound_is_taken(server: WebServer) -> None:
     told = b'{"token": "%s"}' % TOKEN.encode()
     length = b"Content-Length: %d\r\n" % len(told)
