@@ -140,9 +140,10 @@ def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, int, _Lef
     """
     left_out = _LeftOut()
     records, wrong, found = _decoded(decoder, data)
-    if wrong and data.count(b"\n") > _MOST_DIVIDED:
-        raise MalformedError(*wrong)
+    if wrong and (data.count(b"\n") > _MOST_DIVIDED or b"\n" not in data.strip()):
+        raise MalformedError(*wrong)  # no other line could be used, or they are too many to look at each
     if wrong:
+        del found  # which is several times as large as the body
         data = _without(data, _broken(decoder, data), left_out)
         records, _, found = _decoded(decoder, data)
         if not records:
