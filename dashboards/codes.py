@@ -27,11 +27,6 @@ console(
     "see the reason, and what `newnormal compare` says",
 )
 console("REQUEST_INVALID", "a request to the console has a wrong or missing value", "the message says which")
-console(
-    "BODY_REFUSED",
-    "the body of a request to the console is larger than 64 kB, or has not arrived within 10 s",
-    "send what the page sends",
-)
 
 elastic = section("Elasticsearch")
 elastic(

@@ -76,6 +76,11 @@ file(
 )
 file("TOPOLOGY_UNREADABLE", "a file of the topology has a wrong line or lacks a column", "correct what is named")
 file(
+    "BODY_REFUSED",
+    "the body of a request to the console is larger than 64 kB, or has not arrived within 10 s",
+    "send what the page sends",
+)
+file(
     "PORT_TAKEN",
     "a command finds no free port to answer at, or the address is not of this machine",
     "another port or address: the message names the settings",
