@@ -125,16 +125,9 @@ class Followed:
 
     def _follow(self, follower: Follower, settings: Settings) -> None:
         """Reads until the end, or until another version is to be followed, or one with other windows."""
-        looked, lost = time.monotonic(), False
+        looked = time.monotonic()
         while not self._ended.is_set():
-            try:
-                follower.step()
-                lost = False
-            except KafkaException as error:
-                if not lost:
-                    log.warning("Kafka does not answer the console; it tries again", reason=str(error)[:200])
-                lost = True
-                self._ended.wait(_AGAIN)
+            follower.go_on(self._ended, "the console")
             if time.monotonic() > looked + _LOOK:
                 looked = time.monotonic()
                 with suppress(NewnormalError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -39,6 +40,9 @@ answers catches up with a write, and the time of that grows with the number of i
 _BEAT = 1.0
 """How often the view looks at Kafka when there is nothing to read, seconds."""
 
+_AGAIN = 1.0
+"""Seconds until a Kafka that does not answer is asked again."""
+
 _LAYOUT = META + b"layout"
 _IDENTITIES = META + b"topics"
 """Key of the identities of the topics: one that is made anew, as by `newnormal retire` and a replay, has another."""
@@ -61,6 +65,7 @@ class Follower:
     def __init__(self, settings: Settings, part: Part | None = None, folder: Path | None = None) -> None:
         self.settings, self.part, self._ring = settings, part or Part(), Ring(settings)
         self.folder = folder or settings.folder("view") / f"part-{self.part.number}-of-{self.part.of}"
+        self._lost = False
         self._names = {settings.reads(name): name for name in TOPICS}
         self._reader = tables.consumer(
             settings.kafka.bootstrap or "", {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
@@ -114,6 +119,22 @@ class Follower:
             self._seek()
             raise
         return sum(not message.error() for message in got)
+
+    def go_on(self, ended: threading.Event, whom: str) -> None:
+        """As `step`; a Kafka that does not answer is told once, and tried again by the next call, after a while.
+
+        Args:
+            ended: Set when it is to end: then it is not waited for.
+            whom: Whom Kafka does not answer, in words.
+        """
+        try:
+            self.step()
+            self._lost = False
+        except KafkaException as error:
+            if not self._lost:
+                log.warning(f"Kafka does not answer {whom}; it tries again", reason=str(error)[:200])
+            self._lost = True
+            ended.wait(_AGAIN)
 
     def _most(self) -> int:
         """Most messages of the next write."""

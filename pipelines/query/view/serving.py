@@ -20,7 +20,6 @@ from typing import Any
 
 import structlog
 import uvicorn
-from confluent_kafka import KafkaException
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
@@ -117,21 +116,14 @@ def _started(served: Served, listener: socket.socket) -> tuple[Any, Connection]:
 def _follow(
     follower: Follower, process: Any, ours: Connection, stopped: threading.Event, ready: Callable[[], None]
 ) -> None:
-    announced = lost = False
+    announced = False
     while not stopped.is_set():
         if not process.is_alive():
             raise NewnormalError("VIEW_UNUSABLE", "the process that answers has ended", str(follower.folder))
         if not announced and ours.poll():
             announced = ours.recv_bytes() == _READY
             ready()
-        try:
-            follower.step()
-            lost = False
-        except KafkaException as error:
-            if not lost:
-                log.warning("Kafka does not answer the view; it tries again", reason=str(error)[:200])
-            lost = True
-            stopped.wait(1.0)
+        follower.go_on(stopped, "the view")
 
 
 def _answer(served: Served, listener: socket.socket, theirs: Connection) -> None:
