@@ -13,7 +13,9 @@ class DetectorConfig:
     """All that is configurable; none of it but ``threshold`` and ``timezone`` should need to be.
 
     Args:
-        threshold: record_score from which a value is an anomaly. Changes verdicts, never what is learned.
+        threshold: record_score from which a value is an anomaly, of windows of five minutes and at one false alarm a
+            series and month; see `models.alarm`. Changes verdicts, never what is learned.
+        false_alarms: How many false alarms a series and month there may be.
         timezone: IANA name of the zone in which hours of the day are counted.
         learning: Values of a series, or windows of a machine, before it is judged; its kind is *learning* until then,
             and its evidence counts in proportion.
@@ -42,10 +44,15 @@ class DetectorConfig:
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: So few quiet steps do not end an unrest, one more does; and an outage of so few is not unlearned.
+        alarm_clock: Weight of evidence by which e times as many values a month raise the bar of alarms.
+        alarm_budget: Weight of evidence by which an e-th of the false alarms raises it.
+        far: What departs from the recent median must lie this many standard deviations from what the reference expects.
+        recurs: What is expected at its time, as it recurs, is left this share of its evidence.
         doubt: Point evidence counts at most this in the window, and a value of more is learned with less weight.
     """
 
     threshold: float = 50.0
+    false_alarms: float = 1.0
     timezone: str = "UTC"
     learning: Annotated[int, Constant("values", 1, 1000, "so that a series is judged within its first ten windows")] = 8
     half: Annotated[
@@ -129,6 +136,17 @@ class DetectorConfig:
         ),
     ] = 0.3
     calm: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=0)] = 5
+    alarm_clock: Annotated[
+        float, Constant("nats", 0, 100, "measured on web_kpis, NAB and cloud_monitoring at once (model.md)", off=0)
+    ] = 7.0
+    alarm_budget: Annotated[
+        float, Constant("nats", 0, 100, "measured on web_kpis, NAB and cloud_monitoring at once (model.md)", off=0)
+    ] = 8.0
+    far: Annotated[
+        float,
+        Constant("standard deviations", 0, 100, "measured: 5 to 7 all the same on web_kpis and NAB (model.md)", off=0),
+    ] = 6.0
+    recurs: Annotated[float, Constant("share", 0, 1, "measured: NAB +.4 (model.md)", off=1)] = 0.5
     doubt: Annotated[
         float, Constant("nats", 1, 1000, "measured: as low as notable NAB −0.3 (ablation.md)", off=1000000.0)
     ] = 11.0

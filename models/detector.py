@@ -15,7 +15,7 @@ from models import past
 from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
 from models.before_outage import KEPT
 from models.config import DetectorConfig
-from models.evidence import change, record
+from models.evidence import change, departure, record, recurring
 from models.evidence.config import EvidenceConfig
 from models.evidence.frozen import Frozen
 from models.evidence.lingering import Lingering
@@ -63,6 +63,7 @@ class Detector:
         choice: Those of families.
         feedback: Those of what operators say.
         evidence: Those of single kinds of evidence.
+        departures: Those of departures from the recent values.
 
     >>> from models.verdicts import Kind
     >>> detector = Detector(DetectorConfig())
@@ -83,6 +84,7 @@ class Detector:
         choice: Choice | None = None,
         feedback: Feedback | None = None,
         evidence: EvidenceConfig | None = None,
+        departures: departure.Departures | None = None,
     ) -> None:
         self.config, evidence = config, evidence or EvidenceConfig()
         self.calibration = series_calibration(
@@ -103,11 +105,11 @@ class Detector:
             calibration=self.calibration,
             window=self.window,
             frozen=self.frozen,
-            bar=self.frozen.bar,
             repeats=self.repeats,
             lingering=self.lingering,
             feedback=self.feedback,
             choice=self.choice,
+            departures=departures or departure.Departures(),
             edge=ndtri(1 - 0.5 * (1 - config.band)),
         )
 
@@ -135,6 +137,7 @@ class Detector:
         columns |= prefixed("record.", record.new_state(n))
         columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("lingering.", self.lingering.new_state(n))
+        columns |= prefixed("departure.", departure.new_state(n)) | prefixed("recurring.", recurring.new_state(n))
         columns |= prefixed("regime.", regime_models.new_state(n))
         columns |= prefixed("again.", again.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))

@@ -25,7 +25,8 @@ class Judged(NamedTuple):
 
     Args:
         weight: Weight of evidence.
-        points: `record_score`.
+        points: `record_score`; 0 where it is expected at its time.
+        bar: `record_score` from which a value is told of.
         frozen: Evidence of exact repeats, in nats.
         before: The same of the value before.
         strange: Whether the value is an anomaly by itself, if no regime says otherwise.
@@ -34,6 +35,7 @@ class Judged(NamedTuple):
 
     weight: float
     points: float
+    bar: float
     frozen: float
     before: float
     strange: bool
@@ -76,14 +78,14 @@ def tell(
     """
     told, learning = judged.valid and seen >= config.learning, seen < config.learning
     step = _unrest(config, repeats, state, decision, judged, told)
-    accepted = step.accepted >= config.threshold
+    accepted = step.accepted >= judged.bar
     opened, closed = decision.inside and decision.loud, decision.loud and not decision.inside
     kind = _ANOMALY if judged.strange else _NORMAL
     if decision.kind >= 0:
         kind = decision.kind
     if learning:
         kind = _LEARNING
-    kind, incident = course_of(config.threshold, step, kind, told and (accepted or not (opened or closed)))
+    kind, incident = course_of(judged.bar, step, kind, told and (accepted or not (opened or closed)))
     strange = kind == _ANOMALY
     turned = -1
     if told and not accepted:

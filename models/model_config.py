@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from models.config import DetectorConfig
 from models.constant import Constant
 from models.evidence.config import EvidenceConfig
+from models.evidence.departure import Departures
 from models.families.choice import Choice
 from models.feedback import Feedback
 from models.multivariate.config import MultivariateConfig
@@ -25,6 +26,7 @@ class ModelConfig:
     Args:
         series: How a value of a series is judged and learned, and how an entity's verdicts are joined.
         evidence: Single kinds of evidence.
+        departures: How far a value has left the recent ones.
         regimes: How anomalies and new normals are told apart.
         choice: Which family suits a series.
         feedback: What follows from what operators say of alarms.
@@ -34,6 +36,7 @@ class ModelConfig:
 
     series: DetectorConfig = field(default_factory=DetectorConfig)
     evidence: EvidenceConfig = field(default_factory=EvidenceConfig)
+    departures: Departures = field(default_factory=Departures)
     regimes: RegimesConfig = field(default_factory=RegimesConfig)
     choice: Choice = field(default_factory=Choice)
     feedback: Feedback = field(default_factory=Feedback)

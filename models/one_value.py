@@ -7,16 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import LARGEST, SMALLEST
+from models.alarm import Ranked, counts, stuck_from, weigh_news
+from models.arrays import LARGEST, SMALLEST, Array
 from models.before_outage import keep, restore
 from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
 from models.evidence.combine import combine_two, scored, weigh
+from models.evidence.departure import Departure, clock_of, learn_departure
 from models.evidence.frozen import frozen_nats, learn_frozen
 from models.evidence.lingering import linger, rank
 from models.evidence.point import compressed
 from models.evidence.record import Range, learn_record, range_so_far, record_evidence
+from models.evidence.recurring import learn_recurring
 from models.evidence.repeats import NEVER, conclude, damp, learn_repeats
 from models.evidence.window import window_mean, window_surprise
 from models.experts.base import Lesson, Step
@@ -35,7 +38,7 @@ from models.mixture import Mixture, densities, ends, middle, mixture_of, reweigh
 from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
-from models.regimes.again import learn_again, nats_again
+from models.regimes.again import learn_again
 from models.regimes.axis import finest, place
 from models.regimes.company import Company, begin, count, listen, nobody
 from models.regimes.distance import away, state_score
@@ -60,7 +63,7 @@ _COARSE = 1e-6
 _SPREAD_FROM = 2
 """Values from which on there is a band to be shown: fewer say nothing of how far values spread."""
 
-EVIDENCE = ("point", "window", "record", "change", "frozen")
+EVIDENCE = ("point", "window", "record", "change", "frozen", "departure")
 _FLOATS = ("record_score", "state_score", "state", "lent", "probability", "typical", "lower", "upper")
 _INTS = ("kind", "since", "onset", "incident", "turned")
 _GROUPS = {"evidence": EVIDENCE, "experts": (*EXPERTS, *NAMES), "expected": (*EXPERTS, *NAMES), "context": CONTEXT}
@@ -112,6 +115,8 @@ class Evidence(NamedTuple):
         change: Surprise of that, compressed.
         weight: Weight of evidence.
         lingering: The surprise that lingers.
+        departure: How far the value has left the median of the recent ones.
+        recurs: Whether the window is one of those that may recur, or goes on with one that does.
     """
 
     surprise: float
@@ -122,6 +127,8 @@ class Evidence(NamedTuple):
     change: float
     weight: float
     lingering: float
+    departure: Departure
+    recurs: bool
 
 
 class Judgement(NamedTuple):
@@ -236,14 +243,14 @@ class Run(NamedTuple):
 
 
 @kernel
-def _run(constants: Record, series: Record, lived: Range, frozen: float) -> Run:
+def _run(series: Record, lived: Range, frozen: float, stuck: float) -> Run:
     """The evidence of exact repeats; none where the series was never anything else, which is not stuck.
 
     Means of equal samples may differ in their last bits, which is no variation.
     """
     varied = lived.high - lived.low > _EQUAL * max(abs(lived.low), abs(lived.high))
     nats, before = frozen if varied else 0.0, float(series.frozen.nats) if varied else 0.0
-    return Run(nats, before, before < constants.bar and nats >= constants.bar)
+    return Run(nats, before, before < stuck <= nats)
 
 
 @kernel
@@ -278,28 +285,41 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
         by_point, config.weight_change * by_change, config.weight_window * by_window, config.weight_record * by_record
     )
     lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
-    ranked = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
-    evidence = Evidence(surprised, point, mean_point, lasting, leap, changed, weight, lingering)
+    by_rank = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
 
     unit = unit_so_far(series.log_level, present)
     spot = place(present, unit)
     usual = expect(series.regime, spot, step, finest(step.resolution, present, unit))
-    lent = nats_again(constants.regimes, config.half, series.again, series.regime, usual)
-    points = scored(max(ranked, trust * worth * lent), config.half) if valid else 0.0
-    found = Found(spot, points, seen, given.time, valid, present < band.lower or present > band.upper)
+    ranked = Ranked(by_rank, trust, worth, valid)
+    weighed = weigh_news(constants, series, given.local, step, lived.high - lived.low, usual, ranked)
+    points = scored(weighed.weight, config.half) if valid else 0.0
+    outside = (present < band.lower or present > band.upper) and not weighed.expected
+    found = Found(
+        spot,
+        points if not weighed.expected else 0.0,
+        weighed.alarm,
+        counts(clock_of(series.departure)),
+        seen,
+        given.time,
+        valid,
+        outside,
+    )
     decision = decide(constants.regimes, config, series.regime, found, company, usual)
+    recurs = weighed.unusual or (weighed.expected and decision.inside)
+    evidence = Evidence(
+        surprised, point, mean_point, lasting, leap, changed, weight, lingering, weighed.departure, recurs
+    )
     same = valid and seen > 0 and is_same(series.regime, found.place)
     frozen = frozen_nats(constants.frozen, series.frozen, same)
-    run = _run(constants, series, lived, frozen)
+    run = _run(series, lived, frozen, stuck_from(config, weighed.alarm))
     past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
     begun = past.same_since if run.stuck else NEVER
-    strange = (valid and points >= config.threshold and not decision.explained) or run.stuck
-    judged = Judged(weight, points, run.nats, run.before, strange, valid)
+    strange = (valid and found.score >= weighed.alarm and not decision.explained) or run.stuck
+    judged = Judged(weight, found.score, weighed.alarm, run.nats, run.before, strange, valid)
     told = tell(config, constants.repeats, series.repeats, decision, judged, seen, given.time, begun)
 
-    verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
-    verdict.onset, verdict.incident, verdict.turned = told.onset, told.incident, told.turned
-    verdict.state, verdict.lent = _state(decision, told) if valid else 0.0, lent if valid else 0.0
+    _write_told(verdict, told, points)
+    verdict.state, verdict.lent = _state(decision, told) if valid else 0.0, weighed.again if valid else 0.0
     verdict.state_score = state_score(constants.regimes, verdict.state)
     verdict.probability = math.exp(
         -combine_two(
@@ -308,15 +328,31 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
         )
     )
     known = valid or seen > 0
-    wide = seen >= _SPREAD_FROM
-    verdict.lower, verdict.upper = shown(band.lower, wide), shown(band.upper, wide)
-    verdict.typical = shown(band.typical, known)
-    by = verdict.evidence
-    by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, run.nats
+    _write_band(verdict, band, known, seen >= _SPREAD_FROM)
+    nats = (by_point, by_window, by_record, by_change, run.nats, weighed.departure.nats if valid else 0.0)
+    _write_evidence(verdict.evidence, nats)
     write_experts(verdict, series.family.family, mixture, shown(band.typical, known) if known else 0.0)
     write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
     level = series.level.mean if seen > 0 else present
     return Judgement(step, valid, lived, level, mixture, band, evidence, found, decision, frozen, past, told, begun)
+
+
+@kernel
+def _write_told(verdict: Record, told: Told, points: float) -> None:
+    verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
+    verdict.onset, verdict.incident, verdict.turned = told.onset, told.incident, told.turned
+
+
+@kernel
+def _write_evidence(evidence: Array, nats: tuple[float, float, float, float, float, float]) -> None:
+    for place_of in range(len(nats)):
+        evidence[place_of] = nats[place_of]
+
+
+@kernel
+def _write_band(verdict: Record, band: Foreseen, known: bool, wide: bool) -> None:
+    verdict.lower, verdict.upper = shown(band.lower, wide), shown(band.upper, wide)
+    verdict.typical = shown(band.typical, known)
 
 
 @kernel
@@ -375,6 +411,9 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         constants.repeats, series.repeats, evidence.weight, given.time, judgement.told.unrest, judgement.begun
     )
     series.lingering.surprise = evidence.lingering
+    learn_departure(constants.departures, series.departure, evidence.departure, step.value, step.gap)
+    if evidence.recurs:
+        learn_recurring(series.recurring, given.local, float(series.departure.clock), evidence.departure.times)
     fades = decision.concerned and decision.returned and decision.incident.serious and decision.incident.abrupt
     peak, mean = decision.incident.peak, float(series.regime.mean)
     learn_again(constants.regimes, config.half, series.again, config.forget, step.gap, fades, peak, mean)

@@ -45,12 +45,13 @@ def is_alike(config: RegimesConfig, again: Record, off: float) -> bool:
 
 
 @kernel
-def nats_again(config: RegimesConfig, half: float, again: Record, regime: Record, told: Expected) -> float:
+def nats_again(config: RegimesConfig, half: float, more: float, again: Record, regime: Record, told: Expected) -> float:
     """Evidence that a value is lent, as the same was news before; 0 if it was not, or if that is expected by now.
 
     Args:
         config: The constants.
         half: Weight of evidence that scores 50.
+        more: By how much more is needed to be told of.
         again: The columns of what is remembered.
         regime: The columns of regimes.
         told: What the reference expected of the value.
@@ -63,7 +64,7 @@ def nats_again(config: RegimesConfig, half: float, again: Record, regime: Record
     jumps = abs(told.place + regime.now - regime.last) >= config.jump * told.scale
     if not (regime.abrupt if is_open else jumps):
         return 0.0
-    lent = half * (again.nats / half) ** config.lends
+    lent = half * (again.nats / half) ** config.lends + more
     had = min(float(regime.peak), _HIGHEST) / 100 if is_open else 0.0
     return lent if half * had / (1 - had) < 0.99 * lent else 0.0
 

@@ -25,7 +25,9 @@ class Found(NamedTuple):
 
     Args:
         place: Where the value lies on the axis.
-        score: Its `record_score`.
+        score: Its `record_score`; 0 where it is expected at its time.
+        bar: The score from which it is told of.
+        counts: What its evidence counts beside that of a window of five minutes, in (0, 1].
         seen: Values learned so far.
         time: When, epoch milliseconds.
         valid: Whether there is a value.
@@ -34,6 +36,8 @@ class Found(NamedTuple):
 
     place: float
     score: float
+    bar: float
+    counts: float
     seen: float
     time: int
     valid: bool
@@ -118,7 +122,9 @@ def go_on(
     if not begins:
         gain = challenge(before, told.off, told.scale) - heavy(told.off / told.scale)
     weight = (float(regime.weight) if was else 0.0) + within(gain, config.least, config.most)
-    strength = (float(regime.strength) if was else 0.0) + within(gain, -config.recall_most, config.recall_most)
+    strength = (float(regime.strength) if was else 0.0) + found.counts * within(
+        gain, -config.recall_most, config.recall_most
+    )
     abrupt = regime.abrupt if was else jumps
     evident = found.outside or (was and regime.evident)
     loudest = found.score

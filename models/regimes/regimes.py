@@ -1,9 +1,10 @@
 """Which regime a series is in: changes of state, and old states that are back.
 
-Kinds only: what is found here changes neither what the experts learn nor the score, with two exceptions. What ended by
-return and comes back is lent evidence: see `models.regimes.again`. And when an outage
-(an incident with values next to nothing, of six windows or more) ends by return, the detector's experts are again as
-they were before it: see docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
+Kinds only: what is found here changes neither what the experts learn nor the score, with three exceptions. What ended
+by return and comes back is lent evidence: see `models.regimes.again`. What has left the recent values is news only if
+it lies far from what the reference expects: see `models.alarm`. And when an outage (an incident with values next to
+nothing, of six windows or more) ends by return, the detector's experts are again as they were before it: see
+docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
 
 Sources: R. E. Kass, A. E. Raftery, Bayes factors, JASA 90 (1995); E. S. Page, Continuous inspection schemes,
 Biometrika 41 (1954).
@@ -119,7 +120,7 @@ def decide(
     young = is_young(config, regime, found.seen)
     foreseen = usual and (young or company.settles)
     if foreseen:  # the experts have yet to learn it: what the reference expects is no news
-        found = Found(found.place, 0.0, found.seen, found.time, found.valid, found.outside)
+        found = Found(found.place, 0.0, found.bar, found.counts, found.seen, found.time, found.valid, found.outside)
     explained = foreseen or (usual and is_open and regime.serious)
     notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
     former = _NONE if young else slot_left(config, regime, found.seen, company.left)
@@ -161,13 +162,14 @@ def _weigh_incident(
 ) -> Decision:
     """What a value says of an incident that is open, or may begin with it, or of its return to ``former``."""
     gains = (
-        recall_gain(config, regime, 0, told.off, told.scale),
-        recall_gain(config, regime, 1, told.off, told.scale),
-        recall_gain(config, regime, 2, told.off, told.scale),
-        recall_gain(config, regime, 3, told.off, told.scale),
+        found.counts * recall_gain(config, regime, 0, told.off, told.scale),
+        found.counts * recall_gain(config, regime, 1, told.off, told.scale),
+        found.counts * recall_gain(config, regime, 2, told.off, told.scale),
+        found.counts * recall_gain(config, regime, 3, told.off, told.scale),
     )
     reminds = (
-        max(gains[0], gains[1], gains[2], gains[3]) >= config.recall_most and abs(told.off) >= config.jump * told.scale
+        max(gains[0], gains[1], gains[2], gains[3]) >= found.counts * config.recall_most
+        and abs(told.off) >= config.jump * told.scale
     )
     step = np.float32(found.place) - regime.last
     incident = go_on(config, detector.half, regime, found, told, step, is_grown(regime), reminds)
@@ -189,7 +191,7 @@ def _weigh_incident(
     miss = abs(present + challenger.mean - float(regime.shift[best]))
     fits = miss <= config.recall_fit * told.scale + config.tolerance * abs(challenger.mean)
     level = is_level(config, incident, told)
-    few = challenger.number * config.recall_most < config.recall
+    few = challenger.number * found.counts * config.recall_most < config.recall
     joins = company.accepts and was and is_open and alive and level and not few
     likely = back[best] > 0 if joins else back[best] >= config.recall
     recalled = is_open and incident.abrupt and alive and fits and likely
@@ -204,7 +206,7 @@ def _weigh_incident(
     given_up = is_open and not switch and alive and challenger.number >= config.patience
     stays = is_open and not switch and not given_up
 
-    loud, usual = incident.peak >= detector.threshold, abs(told.off) < config.trigger * told.scale
+    loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
     if (accepted and loud) or recalled:
         kind = _NEW_NORMAL
@@ -212,7 +214,7 @@ def _weigh_incident(
         kind = _RECOVERED
     if changed and loud:
         turned = _STATE_CHANGE
-    elif is_open and loud and max(found.score, regime.peak) < detector.threshold:  # it adds up to one
+    elif is_open and loud and max(found.score, regime.peak) < found.bar:  # it adds up to one
         turned = _ANOMALY
     slight = not was and usual
     incident = Incident(

@@ -274,6 +274,22 @@ def vus(data: Data, out: Out) -> None:
 
 
 @app.command()
+def told(
+    data: Data,
+    out: Out,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="web_kpis, nab or cloud_monitoring; repeatable. Default: all that are there."),
+    ] = None,
+) -> None:
+    """Measure what is told of recorded series: spans found, false alarms a series and month, delay, news by kind.
+
+    Beside it stands what simple scores, one line of arithmetic among them, would find with as many false alarms.
+    """
+    _run("told", None, data, out, only or None)
+
+
+@app.command()
 def wide(
     metrics: Annotated[int, typer.Option(min=64, help="Metrics of each machine.")] = 200,
     machines: Annotated[int, typer.Option(min=1, help="Machines of each kind.")] = 4,

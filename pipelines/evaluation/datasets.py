@@ -1,4 +1,4 @@
-"""Reads the labelled data sets from disk: the folders `nab/`, `cloud_monitoring/` and `asd/`."""
+"""Reads the labelled data sets from disk: the folders `nab/`, `cloud_monitoring/`, `asd/` and `web_kpis/`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,23 @@ def cloud_monitoring(folder: Path) -> pl.DataFrame:
     files = sorted(_there(folder).glob("*/*.csv"))
     frames = [_series(file).with_columns(entity=pl.lit(file.stem)).sort("time", maintain_order=True) for file in files]
     return pl.concat(frames).select("entity", "metric", "time", "value", "label")
+
+
+def web_kpis(folder: Path) -> pl.DataFrame:
+    """Reads the KPIs of web services, one value a minute: columns as in `cloud_monitoring`."""
+    files = sorted(_there(folder).glob("*.parquet"))
+    frames = [pl.read_parquet(file).sort("time").with_columns(entity=pl.lit(file.stem)) for file in files]
+    return (
+        pl.concat(frames)
+        .select(
+            "entity",
+            "value",
+            metric=pl.lit("value"),
+            time=pl.col("time") * 1000,
+            label=pl.col("label").cast(pl.Float64),
+        )
+        .select("entity", "metric", "time", "value", "label")
+    )
 
 
 @dataclass(frozen=True)

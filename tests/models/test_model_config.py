@@ -8,7 +8,7 @@ import pytest
 from models.detector import Detector
 from models.model_config import ModelConfig, changed, described
 
-SETTINGS = {"threshold", "timezone"}
+SETTINGS = {"threshold", "false_alarms", "timezone"}
 EVERY = list(described())
 
 

@@ -12,6 +12,7 @@ _CHANNELS = {
     "record": "a value beyond all recent ones",
     "change": "a sudden step",
     "frozen": "the same value over and over",
+    "departure": "a departure from the last values",
     "absence": "missing windows",
     "unseen": "a log template not seen before",
     "mix": "an unusual mix of log lines",

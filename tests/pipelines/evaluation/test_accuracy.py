@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import kinds, nab, vus
+from tests.benchmarks import kinds, nab, told, vus
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -23,9 +23,16 @@ def _data(name: str) -> Path:
     return DATA
 
 
-def test_nab_standard_is_at_least_72_5(tmp_path: Path) -> None:
+def test_nab_standard_is_at_least_73(tmp_path: Path) -> None:
     scores: dict[str, Any] = nab.run(_data("nab"), tmp_path)["scores"]["ours"]
-    assert scores["standard"] >= 72.5
+    assert scores["standard"] >= 73
+
+
+def test_of_recorded_web_kpis_three_in_five_incidents_are_told_at_one_false_alarm_a_month(tmp_path: Path) -> None:
+    """The one line of arithmetic finds .36 at one false alarm by the same count, and .53 by another grid."""
+    found = told.of("web_kpis", _data("web_kpis"), tmp_path)["as shipped"]
+    assert found["share"] >= 0.6
+    assert found["false"] <= 1.05
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ OTHER: dict[str, object] = {
     "engine.jvm_optimizes": "never",
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
     "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
-    "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
+    "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.false_alarms": 0.5, "detector.emit": "novel",
     "detector.context_before": 6, "detector.context_after": 3, "detector.context_always": "a/*",
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
     "gateway.host": "127.0.0.2", "gateway.port": 1, "gateway.published": "127.0.0.1",

@@ -93,8 +93,13 @@ class Detection:
         end: int | None = None,
     ) -> None:
         every = config or ModelConfig()
-        series = replace(every.series, threshold=settings.threshold, timezone=settings.timezone)
-        self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence)
+        series = replace(
+            every.series,
+            threshold=settings.threshold,
+            false_alarms=settings.false_alarms,
+            timezone=settings.timezone,
+        )
+        self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence, every.departures)
         self.joined, self.machines = Joined(series, every.regimes), Machines(every.machine, series.learning)
         self.absence = AbsenceWatch(settings.threshold, end)
         self.family, self.unusual = settings.family, unusual(settings.threshold)

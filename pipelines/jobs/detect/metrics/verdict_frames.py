@@ -18,7 +18,7 @@ from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 """The experts of a metric's mixture, and the model families that are used instead of a mixture."""
 
-CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
+CHANNELS = ("point", "window", "record", "change", "frozen", "departure", "absence")
 """A metric's evidence channels. In a joined verdict `point` is the strongest metric's evidence, `window` the mean."""
 
 KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
