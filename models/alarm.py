@@ -3,7 +3,7 @@
 This is the one place where that is decided. A month has 43,200 windows of a minute and 1,440 of half an hour:
 the same evidence is a month's strongest by chance in the one and rare in the other. So the bar follows the clock of the
 series. Shorter windows than a minute depend on one another and count as one; longer ones than half an hour as that.
-Until a day of the series is known the bar is that of five minutes.
+In the first six hours of a series the bar is that of five minutes.
 """
 
 from __future__ import annotations

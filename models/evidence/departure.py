@@ -25,7 +25,7 @@ RECENT = 15
 _KNOWN = 30.0
 """Values until the quantile of deviations is known well enough to be followed slowly."""
 
-_DAY = 86_400_000.0
+_DAY, _SIX_HOURS = 86_400_000.0, 21_600_000.0
 _PRIOR = 0.5
 _FINEST = 1e-6
 _LARGEST = 1e30
@@ -127,9 +127,13 @@ def _nats(config: Departures, departure: Record, times: float) -> float:
 
 @kernel
 def clock_of(departure: Record) -> float:
-    """Usual milliseconds between two values; 0 until departures are known, that is for a day."""
-    known = departure.count >= _KNOWN and departure.count * departure.clock >= _DAY
-    return float(departure.clock) if known else 0.0
+    """Usual milliseconds between two values; 0 in the first six hours of a series."""
+    return float(departure.clock) if _knows(departure, _SIX_HOURS) else 0.0
+
+
+@kernel
+def _knows(departure: Record, span: float) -> bool:
+    return departure.count >= _KNOWN and departure.count * departure.clock >= span
 
 
 @kernel
@@ -159,7 +163,7 @@ def depart(config: Departures, departure: Record, value: float, lived: float) ->
     deviation = abs(value - middle)
     edge = max(float(departure.edge), config.floor * min(lived, _LARGEST), _FINEST * abs(middle), 1.0 / _LARGEST)
     times = min(deviation / edge, _LARGEST)
-    if clock_of(departure) == 0:
+    if not _knows(departure, _DAY):
         return Departure(deviation, edge, times, 0.0, False)
     both = min(deviation, float(departure.before)) / edge
     nats = max(_nats(config, departure, both), _nats(config, departure, times) / config.alone)

@@ -45,6 +45,7 @@ def of(name: str, data: Path, out: Path) -> dict[str, Any]:
     kinds: list[Any] = []
     scores: dict[str, list[Any]] = {name: [] for name in ("record_score", "state_score", "one line", "difference")}
     own = verdicts.filter(pl.col("metric") == _METRIC).select("entity", "window_end", "kind", *list(scores)[:2])
+    own = own.unique(["entity", "window_end"], keep="last", maintain_order=True)
     distinct = known.unique(["entity", "time"], keep="first", maintain_order=True).sort("entity", "time")
     for (entity,), rows in distinct.group_by("entity", maintain_order=True):
         made = rows.join(own.filter(entity=entity), left_on="time", right_on="window_end", how="left")
