@@ -39,4 +39,5 @@ class News(Record):
     typical: Finite | None = Field(None, description="the value expected")
     lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
     upper: Finite | None = Field(None, description="upper bound of that band")
+    values: Finite | None = Field(None, description="for a metric: how many values the band was learned from")
     revision: int = Field(0, description="a higher revision replaces a lower one")

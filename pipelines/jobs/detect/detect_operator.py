@@ -17,6 +17,7 @@ from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessages, split
 from pipelines.jobs.detect.judging import Judges, Work
+from pipelines.jobs.detect.metrics.context import learned_from
 from pipelines.jobs.detect.severity import graded
 from pipelines.jobs.detect.surroundings import Around, Surroundings
 
@@ -78,7 +79,7 @@ class DetectProcessor(Processor):
         else:
             Surroundings.drop(state)
         if verdicts.height:
-            verdicts = explained(graded(verdicts), self.zone)
+            verdicts = learned_from(explained(graded(verdicts), self.zone))
         aside = {name: frame for name, frame in ((STATE, shard.beliefs), (NEWS, shard.news)) if frame.height}
         return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys), aside)
 

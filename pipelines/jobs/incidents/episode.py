@@ -18,6 +18,9 @@ SILENCE = "silence"
 STRONG = 50.0
 """A novelty with less evidence than this score, half of the scale, links no machines and takes in no later ones."""
 
+_MEASURE = 4
+"""A band learned from so many values is a measure for a deviation of one width; see `Episode.beyond`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -43,6 +46,7 @@ class Episode:
         typical: The value that was expected.
         lower: Lower bound of the band in which it was expected.
         upper: Upper bound of that band.
+        values: How many values the band was learned from; ``None`` if that is not known.
     """
 
     entity: str
@@ -64,6 +68,7 @@ class Episode:
     typical: float | None = None
     lower: float | None = None
     upper: float | None = None
+    values: float | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -112,7 +117,18 @@ class Episode:
 
     @property
     def beyond(self) -> float:
-        """How far the worst value lies outside its band, in widths of the band; 0 inside it, or if there is none."""
+        """How far the worst value lies outside its band, in widths of the band; 0 inside it, or if there is none.
+
+        A band that was learned from n values is a measure for up to (n / 4)² of its widths: for 4 after 8 values, for
+        225 after 60. A band of nearly no width, as that of a machine on which nothing has happened yet, would make
+        anything huge.
+
+        >>> from dataclasses import replace
+        >>> jump = Episode("a", "m", 0, 1, 1, None, 69.0, actual=17.0, lower=-0.001, upper=0.001)
+        >>> [round(replace(jump, values=n).beyond) for n in (8, 60, 100_000, None)]
+        [4, 225, 8500, 8500]
+        """
         if self.actual is None or self.lower is None or self.upper is None or self.upper <= self.lower:
             return 0.0
-        return max(self.actual - self.upper, self.lower - self.actual, 0.0) / (self.upper - self.lower)
+        widths = max(self.actual - self.upper, self.lower - self.actual, 0.0) / (self.upper - self.lower)
+        return widths if self.values is None else min(widths, (self.values / _MEASURE) ** 2)

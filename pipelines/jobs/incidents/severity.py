@@ -2,7 +2,8 @@
 
 All is weighed on the scale of evidence on which a score of 50 is 1 and one of 75 is 3 (`Episode.evidence`):
 
-- a novelty weighs its evidence, times 1 more than a third of log2(1 + d) for a value d widths of the band beyond it;
+- a novelty weighs its evidence, times 1 more than a third of log2(1 + d) for a value d widths of the band beyond it
+  (`Episode.beyond`);
 - an incident weighs as much as its heaviest novelty, times 0.4 for a single series and a sixteenth of log2(n) more for
   n series (0.65 for 16, 0.9 for 256); errors in a log count in full, whose writer has judged them, too;
 - a machine that has sent nothing weighs 1; so one is `major`, and three, which are no coincidence, are `critical`.

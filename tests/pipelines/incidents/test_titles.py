@@ -172,6 +172,23 @@ def test_a_huge_deviation_of_one_series_is_critical_though_its_score_is_below_70
     assert only(feed).severity == "critical"
 
 
+@pytest.mark.parametrize("windows", [8, 9, 12])
+def test_the_start_of_a_machine_on_which_nothing_had_happened_yet_is_not_critical(windows: int) -> None:
+    """docs/incidents.md: after few values, a band of nearly no width is no measure of how large a deviation is."""
+    feed = Feed()
+    size = {"record_score": 69.0, "actual": 17.0, "typical": 0.0, "lower": -0.001, "upper": 0.001, "values": windows}
+    feed.send([news("a", f"net.{n}", AT, **size) for n in range(5)], AT + MINUTE)
+    assert only(feed).severity == "major"
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(43.0, 57.0), (49.999, 50.001)])
+def test_a_jump_to_a_hundred_times_the_value_after_ten_minutes_is_critical(lower: float, upper: float) -> None:
+    feed = Feed()
+    size = {"actual": 5000.0, "typical": 50.0, "lower": lower, "upper": upper, "values": 60.0}
+    feed.send([news("a", "m", AT, record_score=69.0, **size)], AT + MINUTE)
+    assert only(feed).severity == "critical"
+
+
 def test_a_slow_page_is_an_incident_and_a_value_just_outside_its_band_is_none() -> None:
     feed = Feed()
     feed.send([news("a", "m", AT, record_score=68.0, actual=100.0, typical=20.0, lower=15.0, upper=25.0)], AT + MINUTE)

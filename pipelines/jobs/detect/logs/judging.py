@@ -39,7 +39,11 @@ _NEW_LINES = (
 )
 """An expression: true for verdicts that are no news, but tell what may explain news of the machine's metrics."""
 
-_NO_INCIDENT = {"since": pl.lit(None, pl.Int64), "incident_state": pl.lit(None, pl.String)}
+_NO_INCIDENT = {
+    "since": pl.lit(None, pl.Int64),
+    "incident_state": pl.lit(None, pl.String),
+    "values": pl.lit(None, pl.Float64),
+}
 _NO_NAMES = pl.lit(None, pl.List(pl.String))
 
 

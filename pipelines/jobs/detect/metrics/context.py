@@ -39,6 +39,22 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
     return pl.Series(lists).cast(NAMED)
 
 
+def learned_from(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Adds the column ``values``: how many values a verdict's series had before, from its context; null if unknown.
+
+    Verdicts on logs have no context, and do not get the column.
+
+    >>> entries = [[{"key": "values", "value": 9.0}], [{"key": "absent", "value": 1.0}], None]
+    >>> learned_from(pl.DataFrame({"context": pl.Series(entries, dtype=NAMED)}))["values"].to_list()
+    [9.0, None, None]
+    """
+    if "context" not in verdicts.columns:
+        return verdicts
+    first = pl.col("context").list.first()
+    there = first.struct.field("key") == KEYS[0]
+    return verdicts.with_columns(values=pl.when(there).then(first.struct.field("value")))
+
+
 def absent(rows: Ints, n: int) -> pl.Series:
     """The contexts of n joined verdicts: the number `absent` on the rows that end an absence, and nothing else.
 
