@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from engine.address import kafka_options
 
@@ -19,6 +20,23 @@ HEARTBEAT_SECONDS = 2.5
 """Seconds between two heartbeats of a partition."""
 
 
+@dataclass(frozen=True)
+class Beat:
+    """A heartbeat as it stands in the log.
+
+    Attributes:
+        topic: Its topic.
+        partition: Its partition.
+        offset: Its offset.
+        time: When it arrived at Kafka, epoch milliseconds.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    time: int
+
+
 class HeartbeatSender:
     """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
 
@@ -26,10 +44,17 @@ class HeartbeatSender:
         bootstrap: ``host:port`` of a broker.
         topics: Names of existing topics.
         every: Seconds between two heartbeats.
+        told: Called with each heartbeat once it stands in the log, in the thread of the heartbeats.
     """
 
-    def __init__(self, bootstrap: str, topics: Sequence[str], every: float = HEARTBEAT_SECONDS) -> None:
-        self.topics, self.every, self.stopping = topics, every, threading.Event()
+    def __init__(
+        self,
+        bootstrap: str,
+        topics: Sequence[str],
+        every: float = HEARTBEAT_SECONDS,
+        told: Callable[[Beat], None] | None = None,
+    ) -> None:
+        self.topics, self.every, self.told, self.stopping = topics, every, told, threading.Event()
         self.producer = Producer({**kafka_options(bootstrap), "log_level": 0, "message.timeout.ms": 10_000})
         self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")
 
@@ -49,9 +74,15 @@ class HeartbeatSender:
             places = places or self._places()
             for topic, partition in places:
                 with suppress(BufferError):  # Kafka is away: the heartbeats that wait already are enough
-                    self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition)  # compacted topics need keys
+                    # compacted topics need keys
+                    self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition, on_delivery=self._delivered)
             self.producer.poll(0)
             self.stopping.wait(self.every)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        if self.told and error is None and topic is not None and partition is not None and offset is not None:
+            self.told(Beat(topic, partition, offset, message.timestamp()[1]))
 
     def _places(self) -> list[tuple[str, int]]:
         """All partitions of the topics; an empty list while Kafka does not answer."""

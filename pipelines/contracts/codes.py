@@ -231,6 +231,7 @@ dead(
     "a message of `acknowledgements` has a wrong or unknown field",
     "see [incidents.md](incidents.md)",
 )
+dead("SILENCE_INVALID", "a message of `silences` has a wrong or unknown field", "let only Newnormal write there")
 dead(
     "INVALID_JSON",
     "sink: a message is no JSON; NaN is not JSON either",

@@ -31,6 +31,7 @@ RULES = "rules"
 LABELS = "labels"
 TOPOLOGY = "topology"
 ACKNOWLEDGEMENTS = "acknowledgements"
+SILENCES = "silences"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
@@ -39,9 +40,10 @@ VERSIONS = "newnormal.versions"
 FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_AGENTS, LOGS_JSON, LOGS_RSYSLOG, LOGS_AGENTS)
 """Topics that agents write."""
 
-FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS)
+FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS, SILENCES)
 """Topics that operators write: two by `newnormal rule` and `newnormal label` for the detectors; two by `newnormal
-topology` and `newnormal incidents` for the incidents job."""
+topology` and `newnormal incidents` for the incidents job. `SILENCES` is the same kind of topic, few messages that are
+kept, but the driver writes it (`pipelines.runtime.silence`)."""
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),

@@ -121,10 +121,10 @@ CHAIN = (
     Link(
         "incidents",
         "incidents",
-        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS),
+        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES),
         (topics.INCIDENTS,),
         grouper,
-        "groups novelties over series, machines and time",
+        "groups novelties over series, machines and time; says when nothing is received",
         fresh=True,
         starts_later=True,
     ),

@@ -32,6 +32,7 @@ from pipelines.contracts.records import (
     Placement,
     Rule,
     SeriesState,
+    Silence,
     Telemetry,
 )
 from pipelines.contracts.version_names import plain
@@ -57,6 +58,7 @@ JSON: dict[str, type[Record]] = {
     topics.LABELS: Label,
     topics.TOPOLOGY: Placement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
+    topics.SILENCES: Silence,
     topics.INCIDENTS: Incident,
     topics.DEADLETTER: DeadLetter,
 }

@@ -41,6 +41,7 @@ from pipelines.runtime.ownership import Ownership
 from pipelines.runtime.program import CHAIN, Program
 from pipelines.runtime.running_job import RunningJob
 from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
+from pipelines.runtime.silence_watch import silence_watch
 from pipelines.runtime.starting import start_spark
 from pipelines.runtime.status import StatusCollector
 
@@ -177,7 +178,9 @@ class Driver:
         self._prepare(self.spark)
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):
-            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
+            watch = None if self._at_once else silence_watch(self.settings, self.names, beating)
+            told = self.heartbeats.enter_context(watch).beat if watch else None
+            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating, told=told))
         self.ownership.check_others()
         later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
         self.later = LaterJobs(later, time.monotonic())

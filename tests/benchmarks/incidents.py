@@ -16,6 +16,7 @@ from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig
 from datagen.simulator.incidents import InjectedIncident
 from pipelines.contracts.settings import load
+from pipelines.jobs.detect.metrics.context import learned_from
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.episode import Episode
@@ -86,7 +87,9 @@ def _news(config: SimulatorConfig) -> pl.DataFrame:
         verdicts, state = detection.process(frame, state, now=kinds.START + done * kinds.STEP)
         made.append(verdicts.filter(reported() | (pl.col("revision") > 0)))
     times = [_short(pl.col(name)).alias(name) for name in ("window_start", "window_end", "since")]
-    return pl.concat(made).with_columns(*times, pl.lit("default").alias(SITE), level=_NO_LOGS).select(*ROWS)
+    return (
+        learned_from(pl.concat(made)).with_columns(*times, pl.lit("default").alias(SITE), level=_NO_LOGS).select(*ROWS)
+    )
 
 
 def _short(at: pl.Expr) -> pl.Expr:

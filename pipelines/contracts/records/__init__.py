@@ -9,7 +9,7 @@ from pipelines.contracts.records.news import News
 from pipelines.contracts.records.novelty import Novelty
 from pipelines.contracts.records.rule import Rule
 from pipelines.contracts.records.series_state import SeriesState
-from pipelines.contracts.records.site_messages import Acknowledgement, Placement
+from pipelines.contracts.records.site_messages import ALL_INPUTS, Acknowledgement, Placement, Silence
 from pipelines.contracts.records.telemetry import Telemetry
 
 ALL = (
@@ -29,6 +29,7 @@ ALL = (
 
 __all__ = [
     "ALL",
+    "ALL_INPUTS",
     "Acknowledgement",
     "Features",
     "Incident",
@@ -40,5 +41,6 @@ __all__ = [
     "Placement",
     "Rule",
     "SeriesState",
+    "Silence",
     "Telemetry",
 ]

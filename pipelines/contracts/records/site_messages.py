@@ -1,4 +1,4 @@
-"""What operators tell the incidents job: which machine runs on which, and that they look after an incident."""
+"""What the incidents job is told beside novelties: topology, acknowledgements, and that nothing is received."""
 
 from __future__ import annotations
 
@@ -50,3 +50,35 @@ class Acknowledgement(Record):
     def effective_from(self) -> int:
         """The event time at which it was given, epoch milliseconds."""
         return self.time
+
+
+ALL_INPUTS = "*"
+"""The `Silence.input` of the silence of all inputs together."""
+
+
+class Silence(Record):
+    """Nothing arrived on an input: the `silences` topic (JSON), which the process writes that sends the heartbeats.
+
+    It is written when the silence is noticed, every minute while it lasts, and when it has ended; a later message on
+    the same silence replaces the earlier one. All times are those at which Kafka took in records and heartbeats.
+    """
+
+    identity: ClassVar[tuple[str, ...]] = ("input", "since")
+
+    input: Keyword = Field(
+        min_length=1, max_length=249, description="the topic of agents that is silent, with its namespace; `*`: all"
+    )
+    since: Date = Field(description="when its last record arrived")
+    noticed: Date = Field(description="when heartbeats had gone on for `incidents.silence` without a record")
+    time: Date = Field(alias="@timestamp", description="the heartbeat up to which this is known")
+    until: Date | None = Field(None, description="when a record arrived again; absent while nothing does")
+
+    @property
+    def effective_from(self) -> int:
+        """The time up to which this is known, epoch milliseconds."""
+        return self.time
+
+    @property
+    def is_of_all(self) -> bool:
+        """True for the silence of all inputs together."""
+        return self.input == ALL_INPUTS

@@ -23,4 +23,9 @@ class IncidentSettings(Section):
     reopen: Duration = Field(
         "5m", description="a novelty on its machines within this time after that reopens it; later ones are a new one"
     )
+    silence: Length = Field(
+        "5m",
+        description="an incident tells that nothing is received when heartbeats have gone on for so long without a "
+        "record: on all inputs together, or on one that stops alone",
+    )
     longest: Length = Field("1d", description="a series without news for so long no longer keeps its incident open")

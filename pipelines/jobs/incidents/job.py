@@ -10,7 +10,7 @@ from engine.spec.output import Output
 from engine.spec.steps import Columns
 from engine.stream import Stream
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
+from pipelines.contracts.records import Acknowledgement, Incident, News, Placement, Rule, Silence
 from pipelines.contracts.settings import IncidentSettings, Settings
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.operator import GroupNovelties
@@ -22,6 +22,7 @@ from pipelines.jobs.sources import dead, internal
 _SAID: dict[str, type[OperatorMessage]] = {
     topics.TOPOLOGY: Placement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
+    topics.SILENCES: Silence,
 }
 DEFAULT_SITE = "default"
 """Name of the site without a namespace."""
@@ -38,7 +39,8 @@ def grouper(settings: Settings) -> Job:
     metrics = replace(internal(settings, topics.NEWS, News, "window_end"), steps=(key,))
     logs = replace(internal(settings, topics.LOG_NEWS, News, "window_end"), steps=(key,), holds=False)
     said = operator_messages(settings, SiteMessage, _SAID)
-    stream = Stream((metrics, logs, said)).key_by(SITE)
+    muting = operator_messages(settings, SiteMessage, {topics.RULES: Rule}, reports=False)
+    stream = Stream((metrics, logs, said, muting)).key_by(SITE)
     kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
     last = END_OF_TIME if settings.end is None else settings.end + kept
     operator = GroupNovelties(site, rules(settings.incidents), kept, last)

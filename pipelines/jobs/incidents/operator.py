@@ -7,13 +7,14 @@ window, so that all verdicts on one time count together. What is written last is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from engine.explain.plan import describe
-from engine.spec.duration import END_OF_TIME
+from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Operator, Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
@@ -23,6 +24,7 @@ from pipelines.contracts.records import Incident
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
+from pipelines.jobs.incidents.silences import silent
 from pipelines.jobs.incidents.site_messages import Known
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts
@@ -79,24 +81,35 @@ class _Grouping(Processor):
         rows = rows.filter(ends > now - self.kept)
         told = joined(old, parts(rows.filter(ends <= now)))
         site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told))
-        found = incidents(episodes(told), site, self.rules, now)
+        found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
         changed = _changes(found, written, now)
         over = [each for each in found if each.over is not None and each.over + self.kept < now]
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
             del written[name]
         standing = {name for each in found if each not in over for name in each.ids}
+        for each in known.silences():
+            if each.until is not None and each.until + self.kept < now:
+                known.forget_silence(each)
         known.forget(now - self.rules.longest - self.kept, standing)
+        changing = [self._next(each, now) for each in found if each not in over]
+        first = [NEVER + 1] if now == NEVER and known.silences() else []
         waiting = rows.filter(ends > now)["window_end"].min()
         state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written)}))
         state.notes[_NOTE] = {
-            "next": min(
-                [self._next(each, now) for each in found if each not in over] + _numbers(waiting) + [END_OF_TIME]
-            ),
+            "next": min([*changing, *_numbers(waiting), *first, END_OF_TIME]),
             "texts": known.texts,
             "keys": len(found) - len(over),
         }
         return Results(_frame(changed), held=StateCounts(keys=len(found) - len(over)))
+
+    def _silences(self, known: Known, written: Mapping[str, tuple[int, str]], now: int) -> list[Found]:
+        """The incidents of silences; of those that were over before the watermark was first known, none is made."""
+        if now == NEVER:
+            return []
+        before = now - self.kept
+        found = silent(self.site, known.silences(), known.rules(), known.acknowledgements(), self.last)
+        return [each for each in found if each.over is None or each.over >= before or not each.ids.isdisjoint(written)]
 
     def rescale(self, states: Rescaling) -> None:
         """Gives the state of the site to the shard that has its key."""

@@ -1,4 +1,4 @@
-"""Placements and acknowledgements on their way to the incidents job, and what the job keeps of them."""
+"""What the incidents job is told beside novelties, on its way to the job, and what the job keeps of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import ClassVar
 import polars as pl
 
 from engine.spec.record import Instant, Record
-from pipelines.contracts.records import Acknowledgement, Placement
+from pipelines.contracts.records import Acknowledgement, Placement, Rule, Silence
+from pipelines.jobs.incidents.muting import muting
 
-COLUMNS: dict[type[Record], str] = {Placement: "placement", Acknowledgement: "acknowledgement"}
+COLUMNS: dict[type[Record], str] = {
+    Placement: "placement",
+    Acknowledgement: "acknowledgement",
+    Silence: "silence",
+    Rule: "rule",
+}
+
+_SEPARATOR = "\0"
 
 
 class SiteMessage(Record):
-    """A placement or an acknowledgement, as JSON text in a column."""
+    """A placement, an acknowledgement, a silence or a rule, as JSON text in a column."""
 
     identity: ClassVar[tuple[str, ...]] = ("window_end",)
 
@@ -23,11 +31,13 @@ class SiteMessage(Record):
     """Event time. It has the name of the event-time column of the news, because both are inputs of one job."""
     placement: str | None = None
     acknowledgement: str | None = None
+    silence: str | None = None
+    rule: str | None = None
 
 
 @dataclass
 class Known:
-    """What operators have said of a site: the last message on each machine, and on each incident.
+    """What is said of a site: the last message on each machine, incident and silence; rules that mute the whole site.
 
     Of two messages on the same, the one with the later event time counts; so their order does not matter.
 
@@ -44,7 +54,9 @@ class Known:
             own = self.texts.setdefault(column, {})
             for text in batch[column].drop_nulls().to_list() if column in batch.columns else ():
                 new = record.from_json(text)
-                key = str(getattr(new, record.identity[0]))
+                if isinstance(new, Rule) and not (muting(new) or self._known(new)):
+                    continue
+                key = _SEPARATOR.join(str(getattr(new, name)) for name in record.identity)
                 if key not in own or _order(record, own[key]) < _order(record, text):
                     own[key] = text
         self.texts = {name: own for name, own in self.texts.items() if own}
@@ -60,6 +72,19 @@ class Known:
         given = self.texts.get("acknowledgement", {})
         return {name: Acknowledgement.from_json(given[name]) for name in sorted(given)}
 
+    def silences(self) -> list[Silence]:
+        """The silences, in the order in which they began."""
+        told = [Silence.from_json(text) for text in self.texts.get("silence", {}).values()]
+        return sorted(told, key=lambda each: (each.since, each.input))
+
+    def rules(self) -> list[Rule]:
+        """All versions of the rules that mute, or once muted, the whole site."""
+        return [Rule.from_json(text) for text in self.texts.get("rule", {}).values()]
+
+    def _known(self, rule: Rule) -> bool:
+        """Whether another version of a rule is kept, which this one may replace."""
+        return any(name.startswith(f"{rule.id}{_SEPARATOR}") for name in self.texts.get("rule", {}))
+
     def forget(self, before: int, standing: Collection[str]) -> None:
         """Forgets acknowledgements of incidents that do not stand.
 
@@ -70,6 +95,10 @@ class Known:
         for name, given in self.acknowledgements().items():
             if given.time < before and name not in standing:
                 del self.texts["acknowledgement"][name]
+
+    def forget_silence(self, silence: Silence) -> None:
+        """Forgets a silence that has been over for long."""
+        self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
 
 
 def _order(record: type[Record], text: str) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from engine.runtime.messages import Message
 from engine.runtime.shard import to_table
 from engine.testing.driven import Driven
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
+from pipelines.contracts.records import Acknowledgement, Incident, News, Placement, Rule, Silence
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.incidents.topology import Topology
@@ -76,8 +76,9 @@ class Feed:
     def __init__(self, shards: int = 1, settings: Settings = SETTINGS) -> None:
         self.run, self.offset = Driven(grouper(settings), shards), 0
         self.held: list[tuple[bytes, str, int, int, int]] | None = None
-        self._take([self._row(b"\0heartbeat", name, p) for name in (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS)
-                    for p in range(SETTINGS.kafka.partitions)])  # fmt: skip
+        said = (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES)
+        places = [(name, p) for name in said for p in range(SETTINGS.kafka.partitions)]
+        self._take([self._row(b"\0heartbeat", *place) for place in places])
 
     def _row(self, value: bytes, topic: str, partition: int) -> tuple[bytes, str, int, int, int]:
         self.offset += 1
@@ -107,6 +108,11 @@ class Feed:
         """An operator looks after an incident, ``at`` milliseconds after `T0`."""
         given = Acknowledgement(incident=incident, time=T0 + at, by="ann", **more)
         self._take([self._row(given.to_json(), topics.ACKNOWLEDGEMENTS, 0)])
+
+    def say(self, *said: Silence | Rule) -> None:
+        """Silences and rules, each with its own time."""
+        named = {Silence: topics.SILENCES, Rule: topics.RULES}
+        self._take([self._row(each.to_json(), named[type(each)], 0) for each in said])
 
     def send(self, rows: Sequence[dict[str, Any]], until: int, topic: str = topics.NEWS) -> list[dict[str, Any]]:
         """News in the order given, spread over the partitions, and the watermark after them; returns what was written.

@@ -11,6 +11,7 @@ import pytest
 from datagen.simulator.config import SimulatorConfig, demo
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
+from pipelines.jobs.detect.metrics.context import learned_from
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.grouping import Site, incidents
@@ -29,7 +30,7 @@ def _news(config: SimulatorConfig, threshold: float) -> pl.DataFrame:
     state = detection.new_state()
     for done, frame in kinds._frames(config):
         verdicts, state = detection.process(frame, state, now=(config.start or 0) + done * config.step)
-        made.append(verdicts.filter(reported() | (pl.col("revision") > 0)))
+        made.append(learned_from(verdicts).filter(reported() | (pl.col("revision") > 0)))
     return pl.concat(made).with_columns(pl.lit("default").alias(SITE), level=pl.lit(None, pl.Int64)).select(*ROWS)
 
 

@@ -30,5 +30,10 @@ def test_a_start_may_note_its_settings_among_the_versions() -> None:
     assert {each.operation for each in found if each.name == "a.newnormal.versions"} >= {"Read", "Write"}
 
 
+def test_the_process_that_reads_what_agents_send_may_say_that_nothing_arrives() -> None:
+    found = needed(load(namespace="a."), ["normalizer"])
+    assert {each.operation for each in found if each.name == "a.silences"} >= {"Read", "Write"}
+
+
 def test_the_rights_are_those_of_the_topics_that_a_view_reads() -> None:
     assert FOLLOWED == TOPICS

@@ -51,6 +51,7 @@ OTHER: dict[str, object] = {
     "input.max_parts": 1000,
     "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
+    "incidents.silence": "7m",
 }  # fmt: skip
 """Another value of each setting."""
 

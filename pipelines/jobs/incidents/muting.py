@@ -1,0 +1,58 @@
+"""Maintenance of a whole site: rules that mute everything mute the silence of inputs, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from engine.spec.duration import END_OF_TIME
+from pipelines.contracts.records import Rule
+from pipelines.jobs.detect.rules_in_force import RuleInForce, begins, standing
+
+_ALL = "*"
+
+
+def muting(rule: Rule) -> bool:
+    """True if a version of a rule mutes all machines and metrics, whatever their values.
+
+    >>> muting(Rule(id="a", time=0, skip_result=True)), muting(Rule(id="a", time=0, skip_result=True, entity="web-*"))
+    (True, False)
+    """
+    everything = (rule.entity, rule.metric, rule.above, rule.below) == (_ALL, _ALL, None, None)
+    return rule.active and rule.skip_result and everything
+
+
+def told_at(noticed: int, rules: Iterable[Rule]) -> int:
+    """When a silence may be told of that was noticed at an instant: at once, or when the maintenance is over.
+
+    Args:
+        noticed: When it was noticed, epoch milliseconds.
+        rules: All versions of the rules that mute, or once muted, the whole site.
+
+    Returns:
+        Epoch milliseconds; `END_OF_TIME` if a rule without an end mutes it.
+
+    >>> told_at(5, [Rule(id="a", time=0, end=9, skip_result=True)]), told_at(9, [])
+    (9, 9)
+    """
+    in_force = [each for each in standing((begins(rule), rule) for rule in rules) if muting(each.rule)]
+    at = noticed
+    while at < END_OF_TIME:
+        ends = [end for each in in_force if each.start <= at < each.end and (end := _end(each, at)) > at]
+        if not ends:
+            return at
+        at = max(ends)
+    return END_OF_TIME
+
+
+def _end(version: RuleInForce, at: int) -> int:
+    """When a rule that is in force at an instant no longer mutes; that instant if it does not apply on its day."""
+    if not version.rule.dates:
+        return version.end
+    zone = ZoneInfo(version.rule.timezone)
+    day = datetime.fromtimestamp(at / 1000, zone)
+    if day.date().isoformat() not in version.rule.dates:
+        return at
+    following = datetime.combine(day.date() + timedelta(days=1), datetime.min.time(), zone)
+    return min(version.end, int(following.timestamp() * 1000))
