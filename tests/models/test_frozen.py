@@ -31,8 +31,8 @@ def test_a_value_that_repeats_itself_is_one_anomaly_that_began_with_the_first_re
 def test_a_few_repeats_after_a_long_history_without_any_are_chance(repeats: int, step: int, more: float) -> None:
     """Five hundred values are remembered: a first repeat is worth ln 1000 nats.
 
-    Of windows of five minutes 13 are told of. A minute has five times as many a month: 28 + 7 ln 5 nats of weight are told
-    of instead of 28, and so many times that many of repeats, squared.
+    Of windows of five minutes 13 are told of. A minute has five times as many a month: 28 + 7 ln 5 nats of weight are
+    told of instead of 28, and so many times that many of repeats, squared.
 
     A further one is as likely as not at first, and a twentieth of what is missing to 1 more likely with each, up to 13
     nats: what is stuck teaches nothing.
