@@ -62,7 +62,11 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(data: Path) -> None:
     ("names", "only", "words"),
     [
         ("ads", "", ["SETTING_INVALID: ads", "nab, cloud_monitoring, asd, kinds"]),
-        ("asd", "series.half,serious", ["SETTING_INVALID: serious", "series, evidence, departures, regimes, choice, machine"]),
+        (
+            "asd",
+            "series.half,serious",
+            ["SETTING_INVALID: serious", "series, evidence, departures, regimes, choice, machine"],
+        ),
         ("nab", "", ["DATA_ABSENT"]),
     ],
 )
