@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from engine.spec.errors import NewnormalError
 from pipelines.jobs.mine_logs.masking import masked
 from pipelines.jobs.mine_logs.miner import Miner
 
@@ -24,7 +25,10 @@ WINDOW = 50
 def run(data: Path) -> dict[str, Any]:
     """Figures of each system, and the means of all."""
     folder = data / "loghub" if (data / "loghub").exists() else data
-    systems = {file.stem.partition("_")[0]: judged(lines(file)) for file in sorted(folder.glob("*_structured.csv"))}
+    files = sorted(folder.glob("*_structured.csv"))
+    if not files:
+        raise NewnormalError("DATA_ABSENT", f"{folder} has no *_structured.csv", "option --data", "recorded logs")
+    systems = {file.stem.partition("_")[0]: judged(lines(file)) for file in files}
     names = next(iter(systems.values()))
     mean = {name: round(sum(system[name] for system in systems.values()) / len(systems), 3) for name in names}
     return {"systems": systems, "mean": mean}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.evaluation import baselines, datasets, show
 from pipelines.evaluation.recorded import judge
@@ -24,7 +25,11 @@ SETS = ("web_kpis", "nab", "cloud_monitoring")
 
 def run(data: Path, out: Path, only: list[str] | None = None) -> dict[str, Any]:
     """Judges each data set, prints a table of each, writes ``out/told.json`` and a plot; returns the figures."""
-    figures = {name: of(name, data, out) for name in SETS if name in (only or SETS) and (data / name).exists()}
+    there = [name for name in SETS if name in (only or SETS) and (data / name).exists()]
+    if not there:
+        wanted = ", ".join(only or SETS)
+        raise NewnormalError("DATA_ABSENT", f"{data} has none of {wanted}", "options --data, --only", ", ".join(SETS))
+    figures = {name: of(name, data, out) for name in there}
     show.write(out, "told", figures)
     return figures
 
