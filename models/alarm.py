@@ -187,13 +187,14 @@ def weigh_news(
     again = 0.0
     if not departure.known:  # departures tell again by themselves, as incidents hardly teach them
         again = nats_again(constants.regimes, config.half, max(more, 0.0), series.again, series.regime, usual)
-    weight = max(ranked.weight, ranked.trust * ranked.worth * again)
+    own = max(ranked.weight, ranked.trust * ranked.worth * again)
+    weight = own
     if ranked.valid and abs(usual.off) >= config.far * usual.scale:
-        weight = max(weight, ranked.worth * lent(config, clock, departure.nats))
+        weight = max(own, ranked.worth * lent(config, clock, departure.nats))
     unusual = ranked.valid and weight >= config.half + more
     apart = float(series.departure.clock)
     expected = runs_on(series.recurring, local, apart)
     if unusual:
         expected = is_expected(series.recurring, local, apart, departure.times)
-    weight = config.recurs * weight if expected else weight
+    weight = config.recurs * own if expected else weight  # departures lend nothing to what is expected
     return Weighed(weight, bar(config, clock), expected, unusual, departure, again)
