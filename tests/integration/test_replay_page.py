@@ -122,7 +122,8 @@ def _shown(shell: Shell) -> set[str]:
     """The versions of the documents that readers of the alias find."""
     status = shell.run("newnormal services status --json")
     (address,) = re.findall(r'"(http://[^"]+)"', status)
-    client = Elasticsearch(address)
+    password = (shell.folder / "state" / "elasticsearch.password").read_text().strip()
+    client = Elasticsearch(address, basic_auth=("elastic", password))
     names = client.search(index="novelties", size=0, aggs={"i": {"terms": {"field": "_index"}}})
     client.close()
     return {"v2" if "-v2-" in each["key"] else "v1" for each in names["aggregations"]["i"]["buckets"]}
