@@ -91,7 +91,7 @@ class Detector:
             config.forget, config.calibration_tail, config.calibration_strength, config.calibration_early
         )
         self.window = WindowMean(config.window_pace, config.doubt)
-        self.frozen = Frozen(config.frozen_half, config.threshold, evidence.frozen_forget, evidence.frozen_pace)
+        self.frozen = Frozen(config.frozen_half, evidence.frozen_forget, evidence.frozen_pace)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.lingering = Lingering(
             config.notable, evidence.keep, evidence.knee, evidence.settled, evidence.grown, evidence.new

@@ -24,8 +24,7 @@ class Frozen:
     are not called stuck for long; a run of more than ``half`` nats teaches nothing.
 
     Args:
-        half: Nats of a run that is told of at a threshold of 50; in general half · t / (100 - t).
-        threshold: record_score from which an anomaly is announced.
+        half: Nats of a run that teaches nothing; what is told of, `models.alarm.stuck_from` says.
         forget: Share of what is known of q₀ that is forgotten a value, at least.
         pace: Weight of the newest value in q₁.
 
@@ -33,26 +32,19 @@ class Frozen:
     Krichevsky, V. K. Trofimov, The performance of universal encoding, IEEE Trans. Inf. Theory 27 (1981).
 
     >>> from models.records import constants, record_of
-    >>> config = Frozen(half=13.0, threshold=50.0, forget=1 / 500, pace=1 / 20)
+    >>> config = Frozen(half=13.0, forget=1 / 500, pace=1 / 20)
     >>> given, row, told = constants(all=config).all, record_of(config.new_state(1)), []
     >>> for seen, same in enumerate([False] * 200 + [True] * 20):
     ...     nats = frozen_nats(given, row, same)
-    ...     told.append(row.nats < config.bar <= nats)
+    ...     told.append(row.nats < config.half <= nats)
     ...     learn_frozen(given, row, same, float(seen), nats)
     >>> [place - 200 for place, flag in enumerate(told) if flag]
     [16]
     """
 
     half: float
-    threshold: float
     forget: float
     pace: float
-
-    @property
-    def bar(self) -> float:
-        """Nats from which a run is told of."""
-        share = min(max(self.threshold, 1.0), 99.0) / 100
-        return self.half * share / (1 - share)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""

@@ -64,16 +64,12 @@ def web_kpis(folder: Path) -> pl.DataFrame:
     """Reads the KPIs of web services, one value a minute: columns as in `cloud_monitoring`."""
     files = sorted(_there(folder).glob("*.parquet"))
     frames = [pl.read_parquet(file).sort("time").with_columns(entity=pl.lit(file.stem)) for file in files]
-    return (
-        pl.concat(frames)
-        .select(
-            "entity",
-            "value",
-            metric=pl.lit("value"),
-            time=pl.col("time") * 1000,
-            label=pl.col("label").cast(pl.Float64),
-        )
-        .select("entity", "metric", "time", "value", "label")
+    return pl.concat(frames).select(
+        "entity",
+        pl.lit("value").alias("metric"),
+        pl.col("time") * 1000,
+        "value",
+        pl.col("label").cast(pl.Float64),
     )
 
 

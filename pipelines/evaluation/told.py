@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from models.arrays import Array, Flags
+from pipelines.evaluation.vus import segments
 
 NEAR, APART = 12, 30
 _MONTH_MS = 30 * 86_400_000
@@ -39,17 +41,16 @@ class Labelled:
     label: Flags
     soon: int | None = None
 
-    @property
+    @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """First row of each labelled span, and the row after its last.
 
         >>> Labelled("a", np.arange(5), np.zeros(5), np.array([0, 1, 1, 0, 1]) > 0).spans
         [(1, 3), (4, 5)]
         """
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], self.label.astype(np.int8), [0]])))
-        return [(int(first), int(end)) for first, end in zip(edges[::2], edges[1::2], strict=True)]
+        return [(int(first), int(last) + 1) for first, last in segments(self.label)]
 
-    @property
+    @cached_property
     def near(self) -> Flags:
         """Whether a row lies in a span or at most `NEAR` rows beside it."""
         wide = np.convolve(self.label.astype(int), np.ones(2 * NEAR + 1, int))[NEAR : NEAR + len(self.label)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Ints
+from models.arrays import Array, Flags, Ints
 
 THRESHOLDS = 250
 _LAGS, _FIRST_LAG, _LONGEST, _NO_PERIOD = 400, 3, 300, 125
@@ -48,8 +48,8 @@ def vus_pr(labels: Array, scores: Array, window: int, thresholds: int = THRESHOL
     ranked = scores[order]
     edges = ranked[np.linspace(0, len(scores) - 1, thresholds).astype(np.int64)]
     predicted = np.searchsorted(-ranked, -edges, side="right")
-    segments = _segments(labels)
-    areas = [_area(labels, scores, order, edges, predicted, segments, buffer) for buffer in range(window + 1)]
+    runs = segments(labels)
+    areas = [_area(labels, scores, order, edges, predicted, runs, buffer) for buffer in range(window + 1)]
     return float(np.mean(areas))
 
 
@@ -66,8 +66,12 @@ def _area(
     return float(np.sum(np.diff(recall, prepend=0.0) * (hits / predicted)))
 
 
-def _segments(labels: Array) -> Ints:
-    """The first and last index of each run of labelled rows, shape (k, 2)."""
+def segments(labels: Array | Flags) -> Ints:
+    """The first and last index of each run of labelled rows, shape (k, 2).
+
+    >>> segments(np.array([0, 1, 1, 0, 1])).tolist()
+    [[1, 2], [4, 4]]
+    """
     steps = np.diff(np.concatenate([[0], (labels > 0).astype(np.int64), [0]]))
     return np.column_stack([np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evidence.frozen import Frozen
+from models.alarm import bar, stuck_from
+from models.config import DetectorConfig
 from models.families.hierarchy import Peers
+from models.records import constants
 from models.regimes import axis
 from models.templates.config import TemplateConfig
 from models.templates.model import Templates
@@ -25,7 +27,8 @@ def test_of_a_series_that_was_only_ever_0_a_value_is_its_own_unit_on_the_axis() 
 
 def test_a_threshold_of_0_announces_what_is_frozen_as_one_of_1_does() -> None:
     """A score of 1 is 13 / 99 nats."""
-    bars = [Frozen(13.0, threshold, forget=0.002, pace=0.05).bar for threshold in (0.0, 1.0, 100.0)]
+    every = [constants(all=DetectorConfig(threshold=threshold)).all for threshold in (0.0, 1.0, 100.0)]
+    bars = [stuck_from(config, bar(config, 300_000.0)) for config in every]
     assert bars == pytest.approx([13 / 99, 13 / 99, 13 * 99])
 
 
