@@ -19,9 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-
 from deploy.java import java_home
 from engine.locks import locked
 from engine.spec.too_large import MOST_IN_BATCH, MOST_IN_POLL, MOST_IN_RECORD, STAND_IN
@@ -149,6 +146,9 @@ def _change(jar: Path, changed: Path, side: Literal["reader", "broker"]) -> None
 
 
 def _compile(jar: Path, folder: Path, side: Literal["reader", "broker"]) -> None:
+    import pyspark  # noqa: PLC0415  half a second, and a jar is made once in the life of an installation
+    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # noqa: PLC0415  as above
+
     spark = Path(pyspark.__file__).parent / "jars"
     port, token = launch_gateway(
         classpath=":".join(map(str, (jar, *spark.glob("javassist-*.jar"), *spark.glob("slf4j-api-*.jar")))),

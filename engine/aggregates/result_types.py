@@ -31,7 +31,7 @@ def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], give
     >>> result_types({"n": Count(), "mean": Mean("v")}, pa.schema([("v", pa.float64())]))
     {'n': DataType(int64), 'mean': DataType(double)}
     """
-    frame = pl.DataFrame(pl.from_arrow(pa.Table.from_pylist([dict.fromkeys(given.names)], given)))
+    frame = pl.DataFrame(schema=pl.Schema(given)).clear(1)  # a row of nulls; Arrow, asked to make it, loads pandas
     frame = frame.with_columns(pl.lit(0, pl.Int64).alias(_ROW))
     return {name: _type(name, aggregate, frame, given) for name, aggregate in aggregates.items()}
 

@@ -114,8 +114,8 @@ def show(
     The state is read from the savepoint's files, without Spark. --json has a line for each shard; with --series, all
     rows of the state of the series.
     """
+    from pipelines.savepoints.chosen_jobs import chosen_jobs  # noqa: PLC0415  as above
     from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  the models
-    from pipelines.savepoints.restoring import chosen_jobs  # noqa: PLC0415  as above
     from pipelines.savepoints.series_words import in_words  # noqa: PLC0415  as above
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
@@ -200,7 +200,8 @@ def restore(
     What they have written since then they compute and write again: verdicts with the same identity replace the old
     ones in Elasticsearch, and in Kafka the topics have both.
     """
-    from pipelines.savepoints.restoring import Plan, chosen_jobs  # noqa: PLC0415  Spark: only for this command
+    from pipelines.savepoints.chosen_jobs import chosen_jobs  # noqa: PLC0415  as below
+    from pipelines.savepoints.restoring import Plan  # noqa: PLC0415  Spark: only for this command
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
