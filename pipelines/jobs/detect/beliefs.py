@@ -8,7 +8,7 @@ restarts decide what is said; of several beliefs of one micro-batch only the las
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -47,6 +47,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "regimes": pl.List(pl.Float64),
 }
 """The columns of `SeriesState`."""
+
+Number = TypeVar("Number", int, Ints)
 
 
 class Belief(NamedTuple):
@@ -93,6 +95,11 @@ def new_columns(n: int) -> Columns:
     return prefixed("said.", {"at": np.full(n, NEVER, np.int64), "what": np.full(n, -1, np.int16), **numbers})
 
 
+def code(kind: Number, incident: Number, regime: Number) -> Number:
+    """The number that stands for what changes at once: the codes of `Kind` and `Course`, and the regime's number."""
+    return kind + 8 * incident + 32 * regime
+
+
 def changed(columns: Columns, rows: Ints, belief: Belief) -> Ints:
     """The rows of a belief that have changed since they were last said; the state then holds that they were said.
 
@@ -102,7 +109,7 @@ def changed(columns: Columns, rows: Ints, belief: Belief) -> Ints:
         belief: What is believed of these series.
     """
     said = Rows(columns, rows, "said.")
-    what = belief.kind + 8 * belief.incident + 32 * belief.regime
+    what = code(belief.kind, belief.incident, belief.regime)
     news = belief.back | (what != said["what"]) | (belief.end - said["at"] >= EVERY)
     lower, upper = said["lower"], said["upper"]
     least = MOVED * (upper - lower) + _FINEST * np.abs(belief.typical)

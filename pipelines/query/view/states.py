@@ -14,8 +14,9 @@ from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.query.view.database import Database
 from pipelines.query.view.keys import ABNORMAL, STATE, descending
 
-OPEN, UNUSUAL = "open_incidents", "abnormal"
-"""Names in the counts beside the kinds: series with an open incident, abnormal series."""
+OPEN, UNUSUAL, GONE = "open_incidents", "abnormal", "gone"
+"""Names in the counts beside the kinds: series with an open incident, abnormal series; in place of a kind: those that
+are no longer expected."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,14 @@ def total(counts: Mapping[str, int]) -> dict[str, int]:
     return {"series": sum(kinds.values()), UNUSUAL: counts.get(UNUSUAL, 0), OPEN: counts.get(OPEN, 0), **kinds}
 
 
+def _is_gone(state: dict[str, Any]) -> bool:
+    """Whether a series or machine has sent nothing for so long that it is no longer expected."""
+    return state["kind"] == "absence" and state.get("incident.state") == "closed"
+
+
 def _is_abnormal(state: dict[str, Any]) -> bool:
-    return state["kind"] in ALARM_KINDS or state.get("incident.state") == "open"
+    news = state["kind"] in ALARM_KINDS and not _is_gone(state)
+    return news or state.get("incident.state") == "open"
 
 
 def _place(state: dict[str, Any], series: bytes) -> bytes:
@@ -97,4 +104,4 @@ def _place(state: dict[str, Any], series: bytes) -> bytes:
 
 def _counted(state: dict[str, Any]) -> list[str]:
     more = [OPEN] if state.get("incident.state") == "open" else []
-    return [state["kind"], *more, *([UNUSUAL] if _is_abnormal(state) else [])]
+    return [GONE if _is_gone(state) else state["kind"], *more, *([UNUSUAL] if _is_abnormal(state) else [])]

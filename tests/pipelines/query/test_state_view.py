@@ -186,6 +186,20 @@ def test_a_tombstone_removes_a_series_from_answers_counts_and_the_most_abnormal(
     assert view.heartbeat().refused == 2, "a message without a score and one without a key are skipped"
 
 
+def test_what_is_gone_is_neither_abnormal_nor_an_open_incident(mine: Settings, opened: Callable[..., Own]) -> None:
+    produce(mine, [state("vm-1", "_machine", 1, "absence", 51.0), state("web-1", "cpu", 1, "anomaly", 60.0)])
+    view = opened()
+    http = client(view)
+    assert [each["host.name"] for each in http.get("/top").json()["states"]] == ["web-1", "vm-1"]
+    gone = state("vm-1", "_machine", 2, "absence", 0.0) | {"incident.state": "closed"}
+    produce(mine, [gone])
+    view.read_all()
+    assert [each["host.name"] for each in http.get("/top").json()["states"]] == ["web-1"]
+    counts = http.get("/counts").json()["counts"]
+    assert counts == {"series": 2, "abnormal": 1, "open_incidents": 1, "anomaly": 1, "gone": 1}
+    assert http.get("/state/vm-1/_machine").json()["state"] == gone
+
+
 def test_a_second_view_of_the_same_part_is_refused(mine: Settings, opened: Callable[..., Own]) -> None:
     opened(read=False)
     with pytest.raises(NewnormalError) as refused:

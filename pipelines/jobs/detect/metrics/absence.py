@@ -16,6 +16,7 @@ from models.evidence.combine import score
 from models.records import Table
 from models.regimes.absence import Absence, Heard
 from models.regimes.silence import NEVER_DUE, Silence
+from pipelines.jobs.detect.metrics.gone import gone, next_gone
 from pipelines.jobs.detect.metrics.state import DetectionState
 
 HALF = 10.0
@@ -69,9 +70,13 @@ class AbsenceWatch:
         state.entities.touch(found["entity"])
         return found
 
+    def gone(self, state: DetectionState, now: int) -> pl.DataFrame:
+        """What is believed of what is gone at a watermark, see `pipelines.jobs.detect.metrics.gone`."""
+        return gone(state, KNOWN, min(now, self.end))
+
     def next_due(self, state: DetectionState) -> int:
-        """The earliest watermark at which `overdue` finds the absence of a machine."""
-        due = self.absence.first_due(state.entities.columns, len(state.entities))
+        """The earliest watermark at which `overdue` finds the absence of a machine, or `gone` finds something."""
+        due = min(self.absence.first_due(state.entities.columns, len(state.entities)), next_gone(state, KNOWN))
         return due if due <= self.end else NEVER_DUE
 
     def verdicts(self, absences: Table, state: DetectionState, joined: str) -> pl.DataFrame:

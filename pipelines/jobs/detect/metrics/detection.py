@@ -157,7 +157,9 @@ class Detection:
             The verdicts, with the columns of `SCHEMA`, in order of window end, machine and metric; and the state.
         """
         if frame.is_empty():
-            return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
+            absent = self._absences(self.absence.overdue(state, now), state)
+            self._gone(state, now)
+            return self._ruled(rules, absent, state), state
         frame, series, entities, step = _in_order(frame, state)
         sent = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
         came = np.flatnonzero(np.isfinite(sent.value))
@@ -181,6 +183,7 @@ class Detection:
         absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
         by_machine = known(joined_frame(frame, verdicts.numbers, joined))
         result = pl.concat([result, by_machine, self._absences(absences, state)])
+        self._gone(state, now)
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
@@ -221,6 +224,11 @@ class Detection:
         if self.says and verdicts.height:
             state.absent.append(believed_absent(verdicts))
         return verdicts
+
+    def _gone(self, state: DetectionState, now: int | None) -> None:
+        """Says of what has sent nothing for a day that it is no longer expected."""
+        if self.says and now is not None and (gone := self.absence.gone(state, now)).height:
+            state.absent.append(believed_absent(gone))
 
     def _absent(self, absences: Table, state: DetectionState) -> pl.DataFrame:
         known = self.absence.verdicts(absences, state, JOINED)
