@@ -33,7 +33,9 @@ class SeriesState(Record):
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(None, description="onset of the incident or absence")
     incident_state: Literal["open", "closed"] | None = Field(
-        None, alias="incident.state", description="`open`: an incident is open; `closed`: it ended with that window"
+        None,
+        alias="incident.state",
+        description="`open`: an incident is open; `closed`: it ended with that window; with `absence`: gone for a day",
     )
     values: int = Field(0, description="number of values that the model has learned from")
     regime: int | None = Field(None, description="place in `regimes` of the regime that the series is in, from 0")
