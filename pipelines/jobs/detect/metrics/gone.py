@@ -24,7 +24,9 @@ AFTER = 86_400_000
 """How long something must have sent nothing, event time in milliseconds: as long as the default `incidents.longest`."""
 
 _SAID = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
-_ALARMS = [kind.code for kind in Kind if kind.value in ALARM_KINDS]
+_LASTS = np.array([c == Course.OPEN.code or k in ALARM_KINDS for c in range(4) for k in [*Kind, ""]])
+"""Whether what was said last must end, by `code` without the regime: it was an open incident, or news."""
+_LASTS[_SAID] = False
 
 
 def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
@@ -38,8 +40,12 @@ def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
     Returns:
         The columns of `SeriesState` that are known; a frame without rows if nothing is gone.
     """
-    of_series, of_machines = _when(state, known)
-    series, machines = np.flatnonzero(of_series <= now), np.flatnonzero(of_machines <= now)
+    (series, series_end), (machines, machines_end) = _when(state, known)
+    gone_series, gone_machines = series_end <= now, machines_end <= now
+    series, machines = series[gone_series], machines[gone_machines]
+    if not len(series) + len(machines):
+        return pl.DataFrame()
+    end = np.concatenate([series_end[gone_series], machines_end[gone_machines]])
     names = [*state.series.names_of(series), *((entity, JOINED) for (entity,) in state.entities.names_of(machines))]
     tables = (state.series, series), (state.entities, machines)
     for table, rows in tables:
@@ -49,7 +55,6 @@ def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
     def both(column: str) -> Ints:
         return np.concatenate([table.columns[f"heard.{column}"][rows] for table, rows in tables])
 
-    end = np.concatenate([of_series[series], of_machines[machines]])
     return pl.DataFrame(
         {
             "entity": [entity for entity, _ in names],
@@ -66,41 +71,39 @@ def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
 
 def next_gone(state: DetectionState, known: float) -> int:
     """The earliest watermark at which `gone` finds something; `NEVER_DUE`: at none."""
-    return int(min(instants.min(initial=NEVER_DUE) for instants in _when(state, known)))
+    return int(min(end.min(initial=NEVER_DUE) for _, end in _when(state, known)))
 
 
-def _when(state: DetectionState, known: float) -> tuple[Ints, Ints]:
-    """When each series and each machine is gone of which something is believed that must end; else `NEVER_DUE`."""
-    machine, series = (_first(table.columns, len(table)) for table in (state.entities, state.series))
-    silent, only = machine["heard.told"], machine["heard.only"]
-    at_machine, at = _at(machine, known), _at(series, known)
-    owner = series["heard.owner"]
-    owned = owner >= 0
-    alone = np.zeros(len(owner), np.bool_)  # the silence of a machine with one metric is told as that of the metric
-    alone[owned] = silent[owner[owned]] & (only[owner[owned]] != SEVERAL)
-    at[owned] = np.minimum(at[owned], at_machine[owner[owned]])
-    lasts = _lasts(series) | ((series["heard.told"] | alone) & (series["said.what"] != _SAID))
-    lasts_machine = _lasts(machine) | (silent & (only == SEVERAL) & (machine["said.what"] != _SAID))
-    return np.where(lasts, at, NEVER_DUE), np.where(lasts_machine, at_machine, NEVER_DUE)
+def _when(state: DetectionState, known: float) -> list[tuple[Ints, Ints]]:
+    """Of series and of machines: the rows of which something is believed that must end, and when they are gone."""
+    machine, series = state.entities.columns, state.series.columns
+    told = machine["heard.told"][: len(state.entities)].astype(np.bool_)
+    only = machine["heard.only"][: len(state.entities)].astype(np.int64)
+    # the silence of a machine with one metric is told as that of the metric
+    alone = only[told & (only >= 0)]
+    alone = alone[series["said.what"][alone] != _SAID]
+    machines = _lasting(machine, told & (only == SEVERAL))
+    rows = np.union1d(_lasting(series, series["heard.told"][: len(state.series)].astype(np.bool_)), alone)
+    owner = series["heard.owner"][rows].astype(np.int64)
+    of_owner = np.where(owner < 0, NEVER_DUE, _end(machine, np.maximum(owner, 0), known))
+    return [(rows, np.minimum(_end(series, rows, known), of_owner)), (machines, _end(machine, machines, known))]
 
 
-def _first(columns: Columns, n: int) -> Columns:
-    """The columns that are needed, of the rows that are in use."""
-    names = ("told", "last", "usual", "votes", "owner", "only", "length")
-    wanted = ["said.what", *(f"heard.{name}" for name in names)]
-    return {name: columns[name][:n] for name in wanted if name in columns}
+def _lasting(columns: Columns, absent: Flags) -> Ints:
+    """The rows that are told to be absent, or of which an open incident or news was said last.
+
+    Args:
+        columns: The state of series or machines.
+        absent: Which of the rows that are in use are told to be absent.
+    """
+    what = columns["said.what"][: len(absent)].astype(np.int64)
+    return np.flatnonzero(_LASTS[what & (len(_LASTS) - 1)] & (what >= 0) | (absent & (what != _SAID)))
 
 
-def _at(heard: Columns, known: float) -> Ints:
-    """A day after the silence was certain; of what reports at irregular times, a day after its last window."""
-    last, usual = heard["heard.last"], heard["heard.usual"]
-    regular = (heard["heard.votes"] >= known) & (usual > 0)
-    at = last + np.where(regular, usual, 0) + AFTER
-    return np.where((regular & ~heard["heard.told"]) | (last == NEVER), NEVER_DUE, at)
-
-
-def _lasts(said: Columns) -> Flags:
-    """Whether the last belief was news or an open incident."""
-    what = said["said.what"]
-    kind, course = what % 8, what // 8 % 4
-    return (what >= 0) & (what != _SAID) & ((course == Course.OPEN.code) | np.isin(kind, _ALARMS))
+def _end(columns: Columns, rows: Ints, known: float) -> Ints:
+    """A day after the silence of some rows was certain; of what reports at irregular times, after its last window."""
+    last, usual, votes = (columns[f"heard.{name}"][rows].astype(np.int64) for name in ("last", "usual", "votes"))
+    regular = (votes >= known) & (usual > 0)
+    end = last + np.where(regular, usual, 0) + AFTER
+    never = (regular & ~columns["heard.told"][rows].astype(np.bool_)) | (last == NEVER)
+    return np.where(never, NEVER_DUE, end)
