@@ -43,16 +43,17 @@ class Remembered:
 
         Returns:
             ``rules`` that name one of its machines (or all) and are in force now or were while it went on; ``labels``
-            on its machines, the newest first; ``parents``, what each of its machines runs on; ``moves``, placements of
-            its machines from half an hour before it began on; ``acknowledged``, what was said of it, and ``told``, the
-            messages on it, the oldest first; and ``missing``, why nothing is known, else empty.
+            on its machines, the newest first; ``parents``, what each of its machines runs on; ``needs``, which of the
+            others each depends on; ``moves``, placements of its machines from half an hour before it began on;
+            ``acknowledged``, what was said of it, and ``told``, the messages on it, the oldest first; and ``missing``,
+            why nothing is known, else empty.
         """
         machines = [each["entity"] for each in incident.get("machines") or ()]
         try:
             known = self._known()
         except NewnormalError as error:
             nothing: dict[str, Any] = {name: [] for name in ("rules", "labels", "moves", "acknowledged", "told")}
-            return nothing | {"parents": {}, "missing": error.code}
+            return nothing | {"parents": {}, "needs": {}, "missing": error.code}
         start, end = incident["event.start"], incident.get("event.end") or now
         rules = [each for each in known["rules"] if _in_force(each, start, end) and _on(each, machines)]
         labels = [each for each in known["labels"] if each["host.name"] in machines]
@@ -63,6 +64,11 @@ class Remembered:
         return {
             "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
             "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},
+            "needs": {
+                each["host.name"]: some
+                for each in placed
+                if (some := [name for name in each.get("depends_on", ()) if name in machines])
+            },
             "moves": moves[:_MOST], "acknowledged": said[-_MOST:], "told": told[-_MOST:],
             "missing": "" if self._actions else "this console reads no topics",
         }  # fmt: skip

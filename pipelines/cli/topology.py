@@ -1,4 +1,4 @@
-"""`newnormal topology`: operators say which machine runs on which. `pipelines.query.topology` does the work."""
+"""`newnormal topology`: operators say what machines run on and depend on. `pipelines.query.topology` does the work."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.query import topology as stored
 
 app = typer.Typer(
-    help="Say which machine runs on which, such as VMs on hosts. A host that takes its VMs down is then one incident "
-    "with them, and is named first; see docs/incidents.md.",
+    help="Say which machine runs on which, such as VMs on hosts, and which service calls which. A host that takes its "
+    "VMs down is then one incident with them, and is named first; see docs/incidents.md.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -33,51 +33,66 @@ Machines = Annotated[list[str], typer.Argument(help="Names of machines, as in ho
 def place(
     machines: Machines,
     on: Annotated[
-        str, typer.Option("--on", help="What they run on: a host, or what else they depend on.", show_default=False)
-    ],
+        str | None, typer.Option("--on", help="What they run on, such as a host.", show_default=False)
+    ] = None,
+    needs: Annotated[
+        list[str] | None,
+        typer.Option("--needs", help="What else they depend on, such as a service they call; repeatable."),
+    ] = None,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Say what machines run on, or depend on; this replaces what was said of them before.
+    """Say what machines run on, and what else they depend on; each replaces what was said of that before.
 
     VMs on a host:         [bold]newnormal topology place vm-00001 vm-00002 --on host-000[/bold]
 
     Hosts below a switch:  [bold]newnormal topology place host-000 host-001 --on switch-7[/bold]
 
-    It holds at once, also for incidents that are open. A machine has one parent, which may have a parent itself; the
-    parent need not send any metrics.
+    A service that calls others: [bold]newnormal topology place web --needs cart --needs payment[/bold]
+
+    It holds at once, also for incidents that are open. A machine runs on one other, which may run on one itself, and
+    may depend on many, also in a circle. These need not send any metrics.
     """
+    if on is None and not needs:
+        raise typer.BadParameter("say what they run on or depend on", param_hint="--on, --needs")
     settings = _settings(kafka, namespace, state_dir)
-    tell(stored.place(settings, dict.fromkeys(machines, on), _now()))
+    said = stored.Place(on, tuple(needs) if needs else None)
+    tell(stored.place(settings, dict.fromkeys(machines, said), _now()))
     for machine in machines:
         warn_if_unseen(settings, machine, "*")
 
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A CSV file with the columns machine and parent.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A CSV file with the columns machine, parent and depends_on.", show_default=False)
+    ],
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Say what many machines run on, as a CSV file has it, for example one that your inventory exports.
+    """Say what many machines run on and depend on, as a CSV file has it, for example one that your inventory exports.
 
-    The first line names the columns; others than [bold]machine[/bold] and [bold]parent[/bold] are ignored:
+    The first line names the columns: [bold]machine[/bold], and [bold]parent[/bold], [bold]depends_on[/bold] or both;
+    others are ignored. A machine that depends on several has a line for each:
 
-      machine,parent
+      machine,parent,depends_on
 
-      vm-00001,host-000
+      vm-00001,host-000,vm-00003
 
-      vm-00002,
+      vm-00001,host-000,vm-00004
 
-    A machine without a parent has no place any more; what the file does not name stays as it is. Of a file with a wrong
-    line nothing is taken. What is known already is not written again: import a file as often as you like.
+      vm-00002,,
+
+    A machine without a parent and dependencies has no place any more; what the file does not name, a machine or one of
+    the two columns, stays as it is. Of a file with a wrong line nothing is taken. What is known already is not written
+    again: import a file as often as you like.
     """
     settings = _settings(kafka, namespace, state_dir)
     found = stored.from_csv(file)
     made = stored.place(settings, found, _now())
-    gone = sum(each.parent is None for each in made)
+    gone = sum(not each.above for each in made)
     typer.echo(f"{len(made) - gone} machines placed, {gone} removed, {len(found) - len(made)} as before")
 
 
@@ -85,7 +100,7 @@ def import_(
 def list_(
     as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
 ) -> None:
-    """List the machines that have a place, and what they run on."""
+    """List the machines that have a place, what they run on, and what else they depend on."""
     found = stored.topology(_settings(kafka, namespace, state_dir))
     if as_json:
         for each in found:
@@ -97,8 +112,8 @@ def list_(
 def show(found: Sequence[Placement]) -> None:
     """Prints a topology."""
     if found:
-        columns = {"machine": False, "runs on": False, "time": False}
-        rows.show(columns, [[each.entity, each.parent, each.time] for each in found])
+        columns = {"machine": False, "runs on": False, "depends on": False, "time": False}
+        rows.show(columns, [[each.entity, each.parent, ", ".join(each.depends_on), each.time] for each in found])
     else:
         typer.echo(hint("no machine has a place; `newnormal topology place` gives it one"))
 
@@ -117,7 +132,9 @@ def remove(
 def tell(made: Sequence[Placement]) -> None:
     """Prints what was just written."""
     for each in made:
-        typer.echo(visible(f"{each.entity} runs on {each.parent}" if each.parent else f"{each.entity} has no place"))
+        on = [f"runs on {each.parent}"] if each.parent else []
+        on += [f"depends on {', '.join(each.depends_on)}"] if each.depends_on else []
+        typer.echo(visible(f"{each.entity} {' and '.join(on) or 'has no place'}"))
     if not made:
         typer.echo("nothing changed: that was known already")
 

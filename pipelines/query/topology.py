@@ -1,9 +1,10 @@
-"""The topology of a site, as operators say it: which machine runs on which. Read from its topic, and written there."""
+"""The topology of a site as operators say it, what machines run on and depend on: reads its topic, and writes there."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.spec.errors import NewnormalError
@@ -11,42 +12,73 @@ from pipelines.contracts.records import Placement
 from pipelines.contracts.settings import Settings
 from pipelines.query.control_topics import checked, placements, write
 
-COLUMNS = ("machine", "parent")
-"""The columns of a file of the topology."""
+COLUMNS = ("machine", "parent", "depends_on")
+"""The columns of a file of the topology; it needs the first, and one of the others."""
 
 _UNCHANGED = "nothing was written"
 
 
+@dataclass(frozen=True)
+class Place:
+    """What is said of a machine; what is not said stays as it was.
+
+    Attributes:
+        parent: What it runs on; empty: nothing any more; ``None``: not said.
+        depends_on: What else it depends on; ``None``: not said.
+    """
+
+    parent: str | None = None
+    depends_on: tuple[str, ...] | None = None
+
+    def after(self, before: Placement | None) -> tuple[str | None, tuple[str, ...]]:
+        """What it runs on and depends on then, after what was known before."""
+        parent = self.parent if self.parent is not None or before is None else before.parent
+        more = tuple(before.depends_on) if before and self.depends_on is None else self.depends_on or ()
+        return parent or None, tuple(dict.fromkeys(more))
+
+
+NOWHERE = Place("", ())
+"""A machine has no place any more."""
+
+
 def topology(settings: Settings) -> list[Placement]:
     """The machines that have a place, sorted by what they run on and by name."""
-    placed = [each for each in placements(settings).values() if each.parent]
+    placed = [each for each in placements(settings).values() if each.above]
     return sorted(placed, key=lambda each: (each.parent or "", each.entity))
 
 
-def place(settings: Settings, parents: Mapping[str, str | None], now: int) -> list[Placement]:
-    """Says on which machine others run; returns what was written, without what was known already.
+def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Placement]:
+    """Says what machines run on and depend on; returns what was written, without what was known already.
 
     Args:
         settings: The settings, with the address of Kafka filled in.
-        parents: For each machine what it runs on; ``None``: it has no place any more.
+        said: By machine.
         now: The present, epoch milliseconds.
 
     Raises:
         NewnormalError: ``PLACEMENT_INVALID`` for a wrong name, or if a machine would run on itself, even in several
-            steps; as `write`.
+            steps, or depend on itself; as `write`.
     """
-    for name in {*parents, *parents.values()}:
+    for name in {*said, *(each for place in said.values() for each in (place.parent, *(place.depends_on or ())))}:
         if name and "*" in name:
             what = f"{name} is a pattern, but a place is that of one machine"
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of machines without *", _UNCHANGED)
     known = placements(settings)
-    before = {name: each.parent for name, each in known.items()}
-    fresh = {name: parent for name, parent in parents.items() if before.get(name) != parent}
-    _check_for_loops(before | fresh, fresh)
+    before = {name: (each.parent, tuple(each.depends_on)) for name, each in known.items()}
+    after = {name: place.after(known.get(name)) for name, place in said.items()}
+    fresh = {name: place for name, place in after.items() if before.get(name, (None, ())) != place}
+    for name, (_, more) in fresh.items():
+        if name in more:
+            what = f"{name} would depend on itself"
+            raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of other machines", _UNCHANGED)
+    parents = {name: parent for name, (parent, _) in (before | fresh).items()}
+    _check_for_loops(parents, fresh)
     made = []
-    for name, parent in fresh.items():
+    for name, (parent, more) in fresh.items():
         when = max(now, known[name].time + 1) if name in known else now
-        content = {"entity": name, "parent": parent, "moved_from": before.get(name), "time": when}
+        was, _ = before.get(name, (None, ()))
+        moved = was if was != parent else None
+        content = {"entity": name, "parent": parent, "depends_on": list(more), "moved_from": moved, "time": when}
         made.append(checked(Placement, content, settings, now))
     if made:
         write(settings, *made)
@@ -63,33 +95,41 @@ def remove(settings: Settings, machines: Iterable[str], now: int) -> list[Placem
     if unknown := [name for name in named if name not in known]:
         what = f"{', '.join(unknown[:5])}: no such machine has a place"
         raise NewnormalError("TOPOLOGY_UNKNOWN", what, "topology", "a name that `topology list` shows", _UNCHANGED)
-    return place(settings, dict.fromkeys(named), now)
+    return place(settings, dict.fromkeys(named, NOWHERE), now)
 
 
-def from_csv(file: Path) -> dict[str, str | None]:
-    """Reads a file of the topology: for each machine what it runs on; ``None`` where the file has no parent.
+def from_csv(file: Path) -> dict[str, Place]:
+    """Reads a file of the topology: what each machine runs on, and, one a line, what else it depends on.
+
+    A column that the file does not have says nothing; an empty cell says that there is nothing.
 
     Raises:
-        NewnormalError: ``TOPOLOGY_UNREADABLE`` if the file cannot be read, lacks a column, or says two things of one
-            machine.
+        NewnormalError: ``TOPOLOGY_UNREADABLE`` if the file cannot be read, lacks a column, or says that a machine runs
+            on two.
     """
-    found: dict[str, str | None] = {}
+    parents: dict[str, str] = {}
+    needs: dict[str, dict[str, None]] = {}
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             rows = csv.DictReader(opened, strict=True)
-            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-                raise _unreadable(f"it has no column {missing[0]}", str(file))
+            has = [name in (rows.fieldnames or ()) for name in COLUMNS]
+            if not has[0] or not any(has[1:]):
+                raise _unreadable(f"it has no column {COLUMNS[0] if not has[0] else COLUMNS[1]}", str(file))
             for row in rows:
-                machine, parent = ((row[name] or "").strip() for name in COLUMNS)
+                machine, parent, needed = ((row.get(name) or "").strip() for name in COLUMNS)
                 where = f"{file}, line {rows.line_num}"
                 if not machine:
                     raise _unreadable("it names no machine", where)
-                if found.setdefault(machine, parent or None) != (parent or None):
+                if parents.setdefault(machine, parent) != parent:
                     raise _unreadable(f"it says another parent of {machine} than a line before it", where)
+                needs.setdefault(machine, {}).update({needed: None} if needed else {})
     except (OSError, UnicodeError, csv.Error) as error:
         what = getattr(error, "strerror", None) or str(error)
         raise _unreadable(what, str(file)) from None
-    return found
+    return {
+        name: Place(parent if has[1] else None, tuple(needs[name]) if has[2] else None)
+        for name, parent in parents.items()
+    }
 
 
 def _check_for_loops(parents: Mapping[str, str | None], fresh: Iterable[str]) -> None:
@@ -106,5 +146,5 @@ def _check_for_loops(parents: Mapping[str, str | None], fresh: Iterable[str]) ->
 
 
 def _unreadable(what: str, where: str) -> NewnormalError:
-    accepted = f"CSV in UTF-8 with commas, and a first line that names the columns {' and '.join(COLUMNS)}"
+    accepted = f"CSV in UTF-8 with commas, and a first line that names {COLUMNS[0]}, and {' or '.join(COLUMNS[1:])}"
     return NewnormalError("TOPOLOGY_UNREADABLE", what, where, accepted, _UNCHANGED)

@@ -61,6 +61,12 @@ def test_a_move_within_half_an_hour_before_the_onset_is_what_changed_and_a_place
     assert around(placements=[moved | {"@timestamp": START - 1_800_001}])["moves"] == []
 
 
+def test_of_what_a_machine_calls_those_are_named_that_the_incident_has_too() -> None:
+    placed = {"host.name": "vm-1", "depends_on": ["host-1", "elsewhere"], "@timestamp": START}
+    found = around(placements=[placed, {"host.name": "host-1", "depends_on": ["elsewhere"], "@timestamp": START}])
+    assert found["needs"] == {"vm-1": ["host-1"]} and found["parents"] == {}
+
+
 def test_what_was_said_of_the_incident_and_told_of_it_is_its_own() -> None:
     said = [{"event.id": name, "@timestamp": START, "active": True, "user.name": "ann"} for name in ("i", "other")]
     told = [

@@ -28,7 +28,7 @@ export function showIncident(place, found, known, around = null) {
     el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), ...(incident["incident.state"] === "open" ? [] : [" · ", foreign(stateText(incident))]), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series${novel}`),
     ...more, cared,
     ...seriesOf(found, around?.parents),
-    section("places", ...places(found, around?.parents)),
+    section("places", ...places(found, around?.parents, around?.needs)),
     section("begun", ...causes(incident.candidates)),
     section("logs", ...logChanges(incident.log_changes)),
     section("around", ...moves(around), ...inForce(around)),

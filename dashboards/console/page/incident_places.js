@@ -1,20 +1,19 @@
-// Where the machines of an incident stand: each host with the machines on it, coloured by how soon each began to be unusual.
+// Where the machines of an incident stand: each host with the machines on it, and each service with those that depend on it, coloured by how soon each began to be unusual.
 import { duration, el, foreign } from "./dom.js";
 import { machineLink } from "./place.js";
 
 const SHADES = 4;
 
-// Nothing where no machine is known to stand on another one: the series have the order of onsets too.
-export function places({ incident, series }, parents = {}) {
+// `needs`: which of its other machines each depends on. Nothing where none is known to depend on another one: the series have the order of onsets too.
+export function places({ incident, series }, parents = {}, needs = {}) {
   const onsets = new Map();
   for (const it of series) onsets.set(it.entity, Math.min(it.since, onsets.get(it.entity) ?? it.since));
   const hosts = new Map();
   for (const machine of onsets.keys()) {
-    const host = parents[machine];
-    if (host) hosts.set(host, [...(hosts.get(host) ?? []), machine]);
+    for (const host of new Set([parents[machine], ...(needs[machine] ?? [])])) if (host) hosts.set(host, [...(hosts.get(host) ?? []), machine]);
   }
   if (!hosts.size) return [];
-  const alone = [...onsets.keys()].filter((machine) => !parents[machine] && !hosts.has(machine));
+  const alone = [...onsets.keys()].filter((machine) => !parents[machine] && !needs[machine] && !hosts.has(machine));
   const start = incident["event.start"], last = Math.max(...onsets.values());
   const mark = (machine) => {
     const onset = onsets.get(machine);

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from engine.spec.record import Date, Keyword, Prose, Record
 
+MOST_DEPENDENCIES = 500
+"""The most names in `Placement.depends_on`."""
+
 
 class Placement(Record):
-    """A machine's place in the topology: the `topology` topic (JSON); a later message on a machine replaces it."""
+    """A machine's place in the topology: the `topology` topic (JSON); a later message on a machine replaces it.
+
+    Without `parent` and `depends_on` the machine has no place any more.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("entity",)
 
@@ -19,7 +25,12 @@ class Placement(Record):
         None,
         min_length=1,
         max_length=512,
-        description="the machine, switch or service that it depends on, such as its host; absent: it has no place",
+        description="what it runs on, such as its host, or the switch of a host; absent: nothing that is known",
+    )
+    depends_on: list[Annotated[Keyword, Field(min_length=1, max_length=512)]] = Field(
+        default_factory=list,
+        max_length=MOST_DEPENDENCIES,
+        description="what else it depends on, such as the services that it calls and their databases",
     )
     moved_from: Keyword | None = Field(
         None,
@@ -33,6 +44,15 @@ class Placement(Record):
     def effective_from(self) -> int:
         """The event time from which on it holds, epoch milliseconds."""
         return self.time
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """All that it depends on: what it runs on first.
+
+        >>> Placement(entity="web", parent="host", depends_on=["db", "host"], time=1_767_571_200_000).above
+        ('host', 'db')
+        """
+        return tuple(name for name in dict.fromkeys((self.parent, *self.depends_on)) if name)
 
 
 class Acknowledgement(Record):

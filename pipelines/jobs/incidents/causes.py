@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import exp
 
 from pipelines.contracts.explanations.quantities import duration
@@ -41,7 +40,7 @@ class _Below:
     earliest: int
 
 
-def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules) -> list[Candidate]:
+def candidates(group: Sequence[Burst], above: Mapping[str, Sequence[str]], rules: Rules) -> list[Candidate]:
     """The machines at which an incident may have begun, the most likely first.
 
     A machine's weight is the product of three numbers: how early its novelties began (1 for the first machine, less by
@@ -58,7 +57,7 @@ def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules)
     own = _by_machine(group)
     first = {entity: next((b for b in some if b.strong), some[0]) for entity, some in own.items()}
     began = {entity: burst.began for entity, burst in first.items()}
-    below = _below(own, first, parents, rules)
+    below = _below(own, first, above, rules)
     start = min(began.values())
     scores = {entity: max(e.score for burst in some for e in burst.episodes) for entity, some in own.items()}
     weights, reasons = {}, {}
@@ -100,23 +99,22 @@ def _by_machine(group: Sequence[Burst]) -> dict[str, list[Burst]]:
 
 
 def _below(
-    own: Mapping[str, Sequence[Burst]], first: Mapping[str, Burst], parents: Mapping[str, str], rules: Rules
+    own: Mapping[str, Sequence[Burst]], first: Mapping[str, Burst], above: Mapping[str, Sequence[str]], rules: Rules
 ) -> dict[str, _Below]:
     """What depends on each machine that others of the incident depend on."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for entity in own:
-        line = [entity, *_above(entity, parents)]
-        for part, above in pairwise(line):
-            if above in first and any(_near(b, first[above], rules.related) for b in own[entity]):
-                found[above][entity] = part
+        for part, higher in _steps(entity, above):
+            if higher in first and any(_near(b, first[higher], rules.related) for b in own[entity]):
+                found[higher][entity].add(part)
     made = {}
-    for above, some in found.items():
+    for higher, some in found.items():
         begins = [burst for entity in some for burst in own[entity]]
-        made[above] = _Below(
+        made[higher] = _Below(
             frozenset(some),
-            len(set(some.values())),
-            min(b.began for b in begins if _near(b, first[above], rules.related)),
-            min(b.began for b in begins if _near(b, first[above], rules.quiet + rules.reopen)),
+            len(set().union(*some.values())),
+            min(b.began for b in begins if _near(b, first[higher], rules.related)),
+            min(b.began for b in begins if _near(b, first[higher], rules.quiet + rules.reopen)),
         )
     return made
 
@@ -126,12 +124,18 @@ def _near(one: Burst, other: Burst, within: int) -> bool:
     return one.strong and abs(one.onset - other.onset) <= within
 
 
-def _above(entity: str, parents: Mapping[str, str]) -> list[str]:
-    """The machines that a machine depends on, from its parent up."""
-    found = [entity]
-    while (parent := parents.get(found[-1])) is not None and parent not in found:
-        found.append(parent)
-    return found[1:]
+def _steps(entity: str, above: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """All that a machine depends on, even in several steps: the last machine before it on a way there, and itself."""
+    reached, left, steps = {entity}, [entity], []
+    while left:
+        name = left.pop(0)
+        for higher in above.get(name, ()):
+            if higher != entity:
+                steps.append((name, higher))
+            if higher not in reached:
+                reached.add(higher)
+                left.append(higher)
+    return steps
 
 
 def _reason(after: int, below: _Below | None, place: float, score: float, strongest: bool) -> str:

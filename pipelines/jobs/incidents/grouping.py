@@ -118,12 +118,14 @@ def _incident(
     changes += [said.time] if said else []
     changes += [end + rules.quiet] if over and end is not None else []
     series = affected_series(episodes, rules, now)
-    parents = site.topology.parents((burst.entity, burst.onset) for burst in group)
-    machines, causes = affected_machines(episodes), candidates(group, parents, rules)
+    onsets = {burst.entity: burst.onset for burst in reversed(group)}
+    above = site.topology.around(onsets.items())
+    runs = {name: on for name, at in onsets.items() if (on := site.topology.parent(name, at)) is not None}
+    machines, causes = affected_machines(episodes), candidates(group, above, rules)
     changed = log_changes(episodes, site.new_lines, rules)
     near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
     went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
-    said_of_it = title(machines, series, causes[0].entity, parents, changed)
+    said_of_it = title(machines, series, causes[0].entity, above, runs, changed)
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),

@@ -12,25 +12,26 @@ MANY = 3
 
 
 def by_likeness(
-    found: Sequence[Burst], groups: Groups, places: Sequence[str], again: Collection[int], rules: Rules
+    found: Sequence[Burst], groups: Groups, places: Sequence[frozenset[str]], again: Collection[int], rules: Rules
 ) -> None:
     """Links bursts of different machines that begin within `Rules.together` and show the same.
 
     Two of them are linked if they have two metrics or more in common, or have both sent nothing, and if no topology
-    sets them apart (at most one of them has a place in it, or both have the same root). `MANY` or more with different
-    roots are always linked, if they are as many groups until now. One after another they may go on for `Rules.quiet`
-    and `Rules.reopen`, and no longer. Only bursts with strong evidence count, and none with which a machine shows again
-    what it has shown for longer: one that comes and goes for hours would link all that begin meanwhile.
+    sets them apart (at most one of them has a place in it, or both have a root in common). `MANY` or more with
+    different roots are always linked, if they are as many groups until now. One after another they may go on for
+    `Rules.quiet` and `Rules.reopen`, and no longer. Only bursts with strong evidence count, and none with which a
+    machine shows again what it has shown for longer: one that comes and goes for hours would link all that begin
+    meanwhile.
 
     Args:
         found: The bursts, in the order of their onsets.
         groups: The groups of bursts until now; changed.
-        places: For each burst the root of its machine in the topology; empty if it has no place there.
+        places: For each burst the roots of its machine in the topology; empty if it has no place there.
         again: The bursts with which machines show again what they have shown for longer.
         rules: The settings.
     """
     like = Groups(len(found))
-    latest: dict[tuple[frozenset[str], str], int] = {}
+    latest: dict[tuple[frozenset[str], frozenset[str]], int] = {}
     for i, burst in enumerate(found):
         if not burst.shows or not burst.strong or i in again:
             continue
@@ -39,14 +40,14 @@ def by_likeness(
                 del latest[shows, place]
             elif alike(shows, burst.shows) and burst.onset - found[like.find(j)].onset <= rules.quiet + rules.reopen:
                 like.unite(i, j)
-                apart = bool(place) and bool(places[i]) and place != places[i]
+                apart = bool(place) and bool(places[i]) and place.isdisjoint(places[i])
                 if (len(shows & burst.shows) > 1 or burst.silent) and not apart:
                     groups.unite(i, j)
         latest[burst.shows, places[i]] = i
     many = [
         members
         for members in like.members()
-        if len({places[i] or found[i].entity for i in members}) >= MANY
+        if len({places[i] or frozenset({found[i].entity}) for i in members}) >= MANY
         and len({groups.find(i) for i in members}) >= MANY
     ]
     for members in many:

@@ -49,7 +49,7 @@ def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: 
     moves = topology.moves(found[0].onset - rules.related)
     _by_move(found, of, groups, moves, rules)
     placed = topology.names()
-    places = [topology.root(burst.entity, burst.onset) if burst.entity in placed else "" for burst in found]
+    places = [topology.roots(b.entity, b.onset) if b.entity in placed else frozenset[str]() for b in found]
     by_likeness(found, groups, places, again, rules)
     _weak(found, of, groups, topology, rules)
     whole = ([found[i] for i in members] for members in groups.members())
@@ -81,8 +81,8 @@ def _by_topology(
     below: dict[str, list[int]] = defaultdict(list)
     for entity, own in of.items():
         for i in own:
-            if (parent := topology.parent(entity, found[i].onset)) is not None:
-                below[parent].append(i)
+            for above in topology.above(entity, found[i].onset):
+                below[above].append(i)
     effects = set()
     for entity in sorted(below.keys() & of.keys()):
         for i in of[entity]:
@@ -122,13 +122,13 @@ def _weak(
     below: dict[str, list[str]] = defaultdict(list)
     for entity in sorted(of.keys() & topology.placements.keys()):
         placed = topology.placements[entity]
-        for name in {placed.parent: 0, placed.moved_from: 0}:
-            below[name or ""].append(entity)
+        for name in {name: 0 for name in (placed.moved_from, *placed.above) if name}:
+            below[name].append(entity)
     for i, burst in enumerate(found):
         if burst.strong:
             continue
-        beside = [topology.parent(burst.entity, burst.onset) or ""]
-        beside += [e for e in below.get(burst.entity, ()) if topology.parent(e, burst.onset) == burst.entity]
+        beside = list(topology.above(burst.entity, burst.onset))
+        beside += [e for e in below.get(burst.entity, ()) if burst.entity in topology.above(e, burst.onset)]
         near = [j for j in of.get(burst.entity, ()) if _around(burst, found[j], rules)]
         near = near or [
             j for name in beside for j in of.get(name, ()) if abs(burst.onset - found[j].onset) <= rules.together

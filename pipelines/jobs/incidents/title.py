@@ -22,7 +22,8 @@ def title(
     machines: Sequence[AffectedMachine],
     series: Sequence[AffectedSeries],
     cause: str,
-    parents: Mapping[str, str],
+    above: Mapping[str, Sequence[str]],
+    runs: Mapping[str, str],
     logs: Sequence[LogChange],
 ) -> str:
     """The sentence without what moved, and what changed in the logs.
@@ -31,7 +32,8 @@ def title(
         machines: The machines of the incident.
         series: All its series, in order: what has sent nothing first, then the strongest.
         cause: The machine at which it probably began.
-        parents: For machines with a place in the topology: what each runs on.
+        above: For machines with a place in the topology: what each depends on.
+        runs: Those of them that run on another: on which.
         logs: What changed in the logs, which `in_the_log` tells.
     """
     silent = {each.entity: each for each in series if each.kind == "absence" and each.metric == JOINED}
@@ -40,7 +42,7 @@ def title(
         cause = cause if cause in silent else min(silent)
     else:
         head, told = _change(cause, [each for each in series if each.entity == cause], bool(logs)), {cause}
-    return head + _shown_by([m.entity for m in machines if m.entity not in told], cause, parents)
+    return head + _shown_by([m.entity for m in machines if m.entity not in told], cause, above, runs)
 
 
 def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
@@ -101,20 +103,25 @@ def _counted(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_NAMED]) + f" and {len(texts) - _NAMED} more"
 
 
-def _shown_by(others: Sequence[str], cause: str, parents: Mapping[str, str]) -> str:
+def _shown_by(others: Sequence[str], cause: str, above: Mapping[str, Sequence[str]], runs: Mapping[str, str]) -> str:
     """Which other machines show it, and how they depend on that at which it began; empty if none does."""
     if not others:
         return ""
-    above = parents.get(cause)
-    below = [name for name in others if parents.get(name) == cause]
+    higher = next((name for name in above.get(cause, ()) if name in others), "")
+    how = "runs" if runs.get(cause) == higher else "depends"
+    below = [name for name in others if cause in above.get(name, ())]
+    run = all(runs.get(name) == cause for name in below)
     if len(others) == 1:
-        how = ", on which it runs, shows it" if above in others else ", which runs on it, shows it" if below else ""
-        return f"; {others[0]}{how or ' shows it too'}"
-    if above in others:
+        if higher:
+            return f"; {higher}, on which it {how}, shows it"
+        return f"; {others[0]}" + (
+            f", which {'runs' if run else 'depends'} on it, shows it" if below else " shows it too"
+        )
+    if higher:
         more = len(others) - 1
-        return f"; {above}, on which it runs, and {more} more machine{'s' if more > 1 else ''} show it"
+        return f"; {higher}, on which it {how}, and {more} more machine{'s' if more > 1 else ''} show it"
     if len(below) == len(others):
-        return f"; {len(below)} machines that run on it show it"
+        return f"; {len(below)} machines that {'run' if run else 'depend'} on it show it"
     named = f"{listed(sorted(others))} show it too" if len(others) == _NAMED else f"{len(others)} more machines show it"
     return f"; {named}"
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from pipelines.contracts.records import Placement
 
+_WALKED = 1_000
+"""The most machines that are looked at for what stands on top of one."""
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -21,44 +24,64 @@ class Topology:
 
     >>> vm = Placement(entity="vm", parent="b", moved_from="a", time=1_767_571_200_000)
     >>> topology = Topology({"vm": vm, "a": Placement(entity="a", parent="rack", time=1_767_571_200_000)})
-    >>> [topology.parent("vm", vm.time - 1), topology.parent("vm", vm.time), topology.root("vm", vm.time - 1)]
+    >>> [topology.parent("vm", vm.time - 1), topology.parent("vm", vm.time), *topology.roots("vm", vm.time - 1)]
     ['a', 'b', 'rack']
     """
 
     placements: Mapping[str, Placement]
 
     def parent(self, entity: str, at: int) -> str | None:
-        """What a machine depends on at an instant, epoch milliseconds; ``None`` if it has no place."""
+        """What a machine runs on at an instant, epoch milliseconds; ``None`` if that is not known."""
         placed = self.placements.get(entity)
         if placed is None:
             return None
         return placed.moved_from if placed.moved_from and at < placed.time else placed.parent
 
-    def root(self, entity: str, at: int) -> str:
-        """The topmost machine above a machine, or the machine itself; a circle ends where it began."""
-        seen = {entity}
-        while (parent := self.parent(entity, at)) is not None and parent not in seen:
-            seen.add(parent)
-            entity = parent
-        return entity
+    def above(self, entity: str, at: int) -> tuple[str, ...]:
+        """All that a machine depends on at an instant, epoch milliseconds, without what that depends on."""
+        placed = self.placements.get(entity)
+        if placed is None:
+            return ()
+        if placed.moved_from and at < placed.time:
+            return tuple(dict.fromkeys((placed.moved_from, *placed.depends_on)))
+        return placed.above
 
-    def parents(self, onsets: Iterable[tuple[str, int]]) -> dict[str, str]:
-        """What some machines depend on, and what that depends on, and so on.
+    def roots(self, entity: str, at: int) -> frozenset[str]:
+        """The topmost machines above a machine, or the machine itself; all machines of a circle, if that is on top.
+
+        At most `_WALKED` machines are looked at.
+        """
+        reached, left, tops = {entity}, [entity], set()
+        while left and len(reached) < _WALKED:
+            name = left.pop()
+            higher = self.above(name, at)
+            if not higher:
+                tops.add(name)
+            fresh = [each for each in higher if each not in reached]
+            reached.update(fresh)
+            left += fresh
+        return frozenset(tops or reached)
+
+    def around(self, onsets: Iterable[tuple[str, int]]) -> dict[str, tuple[str, ...]]:
+        """What some machines depend on, and what that depends on, and so on: by each machine what is next above it.
 
         Args:
             onsets: Machines, and when they began to be novel, epoch milliseconds; of a machine the first one counts.
         """
-        found: dict[str, str] = {}
+        found: dict[str, tuple[str, ...]] = {}
         for entity, at in onsets:
-            name = entity
-            while name not in found and (parent := self.parent(name, at)) is not None:
-                found[name], name = parent, parent
+            left = [entity]
+            while left:
+                name = left.pop()
+                if name not in found and (higher := self.above(name, at)):
+                    found[name] = higher
+                    left += higher
         return found
 
     def names(self) -> set[str]:
         """All machines that have a place, or have others below them."""
         places = self.placements.values()
-        return {name for each in places for name in (each.entity, each.parent, each.moved_from) if name}
+        return {name for each in places for name in (each.entity, each.moved_from, *each.above) if name}
 
     def moves(self, since: int) -> dict[str, list[Placement]]:
         """The moves after an instant (epoch milliseconds), by each machine that moved, was left, or was gone to."""

@@ -66,11 +66,11 @@ def _labels() -> None:
 
 
 def _topology() -> None:
-    topology.show([Placement(entity=HOSTILE, parent=HOSTILE, time=T0)])
+    topology.show([Placement(entity=HOSTILE, parent=HOSTILE, depends_on=[HOSTILE], time=T0)])
 
 
 def _topology_told() -> None:
-    topology.tell([Placement(entity=HOSTILE, parent=HOSTILE, time=T0)])
+    topology.tell([Placement(entity=HOSTILE, parent=HOSTILE, depends_on=[HOSTILE], time=T0)])
 
 
 def _label_told() -> None:

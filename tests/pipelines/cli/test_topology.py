@@ -12,9 +12,11 @@ from deploy.embedded.endpoints import Endpoints
 from engine.kafka import content
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.query.topology import from_csv
+from pipelines.contracts.records import Placement
+from pipelines.jobs.operator_messages import accepted
+from pipelines.query.topology import NOWHERE, Place, from_csv
 from tests.pipelines.cli.conftest import Run
-from tests.pipelines.incidents.cases import MINUTE, STEP, Feed, outage
+from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, outage
 
 
 @pytest.fixture
@@ -109,6 +111,7 @@ def _messages(endpoints: Endpoints, namespace: str) -> list:  # type: ignore[typ
 @pytest.mark.parametrize(("text", "told"), [
     (b"vm,host\na,b\n", "no column machine"),
     (b"machine\na\n", "no column parent"),
+    (b"machine,needs\na,b\n", "no column parent"),
     (b"", "no column machine"),
     (b"machine,parent\na,b\n ,b\n", "line 3"),
     (b"machine,parent\na,b\na,c\n", "another parent of a"),
@@ -128,4 +131,46 @@ def test_a_file_that_is_wrong_is_refused_as_a_whole(text: bytes | None, told: st
 def test_spaces_around_a_name_do_not_count_and_an_absent_parent_is_none(tmp_path: Path) -> None:
     file = tmp_path / "site.csv"
     file.write_text("machine,parent\n a , b \nc\nd,\n")
-    assert from_csv(file) == {"a": "b", "c": None, "d": None}
+    assert from_csv(file) == {"a": Place("b"), "c": Place(""), "d": Place("")}
+
+
+def test_a_file_says_of_a_service_all_that_it_calls_one_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "calls.csv"
+    file.write_text("machine,depends_on\nweb,cart\nweb,payment\nweb,cart\ncart,\n")
+    assert from_csv(file) == {"web": Place(depends_on=("cart", "payment")), "cart": Place(depends_on=())}
+
+
+def test_what_is_not_said_of_a_machine_stays_as_it_was() -> None:
+    known = Placement(entity="web", parent="host", depends_on=["cart"], time=T0)
+    assert Place("other").after(known) == ("other", ("cart",))
+    assert Place(depends_on=("db", "db")).after(known) == ("host", ("db",))
+    assert NOWHERE.after(known) == (None, ())
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(120)
+def test_a_call_graph_is_stated_beside_hosts_also_with_a_circle(namespace: str, run: Run, tmp_path: Path) -> None:
+    assert run("topology", "place", "web", "--on", "host-1")[1] == "web runs on host-1\n"
+    said = run("topology", "place", "web", "--needs", "cart", "--needs", "payment")[1]
+    assert said == "web runs on host-1 and depends on cart, payment\n", "what it runs on stays"
+    file = tmp_path / "calls.csv"
+    file.write_text("machine,depends_on\ncart,payment\npayment,cart\nweb,cart\nweb,payment\n")
+    assert run("topology", "import", str(file))[1] == "2 machines placed, 0 removed, 1 as before\n"
+    code, _, told = run("topology", "place", "cart", "--needs", "cart")
+    assert code == 2 and "cart would depend on itself" in " ".join(told.split())
+    assert run("topology", "remove", "web")[1] == "web has no place\n"
+    lines = [json.loads(line) for line in run("topology", "list", "--json")[1].splitlines()]
+    assert {each["entity"]: each["depends_on"] for each in lines} == {"cart": ["payment"], "payment": ["cart"]}
+
+
+def test_a_message_of_an_earlier_version_with_one_parent_is_read_as_before() -> None:
+    text = b'{"@timestamp":1767571200000,"host.name":"vm-1","parent":"host-1","moved_from":"host-2"}'
+    assert accepted(Placement, text).above == ("host-1",)
+
+
+@pytest.mark.parametrize("wrong", ['"cart"', '[""]', "[1]", str([f"s-{n}" for n in range(501)]).replace("'", '"')])
+def test_what_is_no_list_of_at_most_500_names_is_refused(wrong: str) -> None:
+    text = f'{{"@timestamp":1767571200000,"host.name":"web","depends_on":{wrong}}}'
+    with pytest.raises(NewnormalError) as caught:
+        accepted(Placement, text.encode())
+    assert caught.value.code == "PLACEMENT_INVALID"

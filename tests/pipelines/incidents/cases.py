@@ -64,6 +64,11 @@ def outage(entities: Iterable[str], start: int, end: int, metrics: int = 20) -> 
     return [row | {"kind": "absence"} if row["kind"] == "anomaly" else row for row in rows]
 
 
+def calls(graph: Mapping[str, Iterable[str]]) -> Topology:
+    """A topology of services, each with those that it calls."""
+    return Topology({name: Placement(entity=name, depends_on=list(called), time=T0) for name, called in graph.items()})
+
+
 def placed(parents: Mapping[str, str], moves: Iterable[Placement] = ()) -> Topology:
     """A topology of machines that have always been where they are, but for those that moved."""
     known = {name: Placement(entity=name, parent=parent, time=T0) for name, parent in parents.items()}
@@ -99,10 +104,12 @@ class Feed:
         table = [dict(zip(KAFKA.names, row, strict=True)) for row in rows]
         self.run.kafka([pa.Table.from_pylist(table, KAFKA)])
 
-    def place(self, entity: str, parent: str, moved_from: str | None = None, at: int = 0) -> None:
-        """An operator says on which machine another runs, from ``at`` milliseconds after `T0` on."""
-        text = Placement(entity=entity, parent=parent, moved_from=moved_from, time=T0 + at).to_json()
-        self._take([self._row(text, topics.TOPOLOGY, 0)])
+    def place(
+        self, entity: str, parent: str | None, moved_from: str | None = None, at: int = 0, calls: Sequence[str] = ()
+    ) -> None:
+        """An operator says on which machine another runs, and what it calls, from ``at`` ms after `T0` on."""
+        made = Placement(entity=entity, parent=parent, depends_on=list(calls), moved_from=moved_from, time=T0 + at)
+        self._take([self._row(made.to_json(), topics.TOPOLOGY, 0)])
 
     def acknowledge(self, incident: str, at: int, **more: Any) -> None:
         """An operator looks after an incident, ``at`` milliseconds after `T0`."""

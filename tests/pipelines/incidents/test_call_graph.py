@@ -1,0 +1,90 @@
+"""Services that call several others: which novelties are one incident then, and what its title says of the calls."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pipelines.contracts.records import Placement
+from pipelines.jobs.incidents.topology import Topology
+from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, calls, episode
+
+CALLS = {"web": ("cart", "payment"), "mobile": ("cart",), "cart": ("db",)}
+
+
+def feed() -> Feed:
+    made = Feed()
+    for name, called in CALLS.items():
+        made.place(name, None, calls=called)
+    return made
+
+
+def shows(entity: str, start: int, metrics: str = "abc") -> list[dict[str, object]]:
+    return [row for name in metrics for row in episode(entity, f"{entity}.{name}", start, 10 * MINUTE)]
+
+
+def test_a_service_and_all_that_call_it_are_one_incident_though_they_show_different_metrics() -> None:
+    site = feed()
+    site.send([*shows("cart", 0), *shows("web", STEP), *shows("mobile", 2 * STEP)], 5 * MINUTE)
+    assert [{m.entity for m in each.machines} for each in site.standing] == [{"cart", "web", "mobile"}]
+    assert site.standing[0].message.endswith("; 2 machines that depend on it show it")
+
+
+def test_a_service_of_which_a_caller_is_novel_says_which_depends_on_which() -> None:
+    site = feed()
+    site.send([*shows("payment", 0), *shows("web", 4 * STEP)], 5 * MINUTE)
+    assert site.standing[0].message.endswith("; web, which depends on it, shows it")
+
+
+def test_services_that_do_not_call_each_other_are_two_incidents() -> None:
+    site = feed()
+    site.send([*shows("payment", 0), *shows("mobile", STEP)], 5 * MINUTE)
+    assert len(site.standing) == 2
+
+
+def test_a_service_runs_on_its_host_and_calls_others_and_is_one_incident_with_both() -> None:
+    site = feed()
+    site.place("web", "host", at=1, calls=CALLS["web"])
+    site.send([*shows("host", 0), *shows("cart", 0), *shows("web", STEP)], 5 * MINUTE)
+    assert [{m.entity for m in each.machines} for each in site.standing] == [{"host", "cart", "web"}]
+
+
+def test_two_services_that_share_one_they_depend_on_are_not_set_apart_by_the_topology() -> None:
+    """Two machines that show the same two metrics are one incident unless they have no root in common."""
+    alike = [
+        row for entity in ("web", "mobile") for name in ("cpu", "load") for row in episode(entity, name, 0, MINUTE)
+    ]
+    site = feed()
+    site.send(alike, 2 * MINUTE)
+    assert len(site.standing) == 1
+    apart = Feed()
+    apart.place("web", None, calls=["payment"])
+    apart.place("mobile", None, calls=["cart"])
+    apart.send(alike, 2 * MINUTE)
+    assert len(apart.standing) == 2
+
+
+def test_a_circle_of_calls_has_all_its_services_on_top() -> None:
+    topology = calls({"a": "b", "b": "c", "c": "a", "x": "a"})
+    assert topology.roots("a", T0) == frozenset("abc") and topology.roots("x", T0) == frozenset("abcx")
+    assert topology.around([("x", T0)]) == {"x": ("a",), "a": ("b",), "b": ("c",), "c": ("a",)}
+
+
+def test_what_a_machine_calls_does_not_change_when_it_moves() -> None:
+    moved = Placement(entity="web", parent="b", moved_from="a", depends_on=["cart"], time=T0)
+    topology = Topology({"web": moved})
+    assert topology.above("web", T0 - 1) == ("a", "cart") and topology.above("web", T0) == ("b", "cart")
+
+
+@pytest.mark.parametrize("size", [20])
+def test_a_site_in_which_every_service_calls_every_other_is_grouped_in_a_second(size: int) -> None:
+    names = [f"s-{n:03}" for n in range(size)]
+    site = Feed()
+    with site.at_once():
+        for name in names:
+            site.place(name, None, calls=[other for other in names if other != name])
+    began = time.perf_counter()
+    site.send([row for name in names for row in shows(name, 0, "ab")], 5 * MINUTE)
+    assert time.perf_counter() - began < 2
+    assert site.standing[0].machine_count == size
