@@ -57,7 +57,7 @@ def place(
     if on is None and not needs:
         raise typer.BadParameter("say what they run on or depend on", param_hint="--on, --needs")
     settings = _settings(kafka, namespace, state_dir)
-    said = stored.Place(on, tuple(needs) if needs else None)
+    said = stored.Place((on,) if on is not None else None, tuple(needs) if needs else None)
     tell(stored.place(settings, dict.fromkeys(machines, said), _now()))
     for machine in machines:
         warn_if_unseen(settings, machine, "*")

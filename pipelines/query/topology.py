@@ -23,21 +23,22 @@ class Place:
     """What is said of a machine; what is not said stays as it was.
 
     Attributes:
-        parent: What it runs on; empty: nothing any more; ``None``: not said.
+        runs_on: What it runs on, one at most; empty: nothing any more; ``None``: not said.
         depends_on: What else it depends on; ``None``: not said.
     """
 
-    parent: str | None = None
+    runs_on: tuple[str, ...] | None = None
     depends_on: tuple[str, ...] | None = None
 
     def after(self, before: Placement | None) -> tuple[str | None, tuple[str, ...]]:
         """What it runs on and depends on then, after what was known before."""
-        parent = self.parent if self.parent is not None or before is None else before.parent
-        more = tuple(before.depends_on) if before and self.depends_on is None else self.depends_on or ()
-        return parent or None, tuple(dict.fromkeys(more))
+        known = before.parent if before else None
+        parent = known if self.runs_on is None else next(iter(self.runs_on), None)
+        more = self.depends_on if self.depends_on is not None else before.depends_on if before else ()
+        return parent, tuple(dict.fromkeys(more))
 
 
-NOWHERE = Place("", ())
+NOWHERE = Place((), ())
 """A machine has no place any more."""
 
 
@@ -59,8 +60,11 @@ def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Place
         NewnormalError: ``PLACEMENT_INVALID`` for a wrong name, or if a machine would run on itself, even in several
             steps, or depend on itself; as `write`.
     """
-    for name in {*said, *(each for place in said.values() for each in (place.parent, *(place.depends_on or ())))}:
-        if name and "*" in name:
+    for name in {
+        *said,
+        *(each for place in said.values() for each in (*(place.runs_on or ()), *(place.depends_on or ()))),
+    }:
+        if "*" in name:
             what = f"{name} is a pattern, but a place is that of one machine"
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of machines without *", _UNCHANGED)
     known = placements(settings)
@@ -127,7 +131,7 @@ def from_csv(file: Path) -> dict[str, Place]:
         what = getattr(error, "strerror", None) or str(error)
         raise _unreadable(what, str(file)) from None
     return {
-        name: Place(parent if has[1] else None, tuple(needs[name]) if has[2] else None)
+        name: Place(tuple(filter(None, [parent])) if has[1] else None, tuple(needs[name]) if has[2] else None)
         for name, parent in parents.items()
     }
 

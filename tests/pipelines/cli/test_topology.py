@@ -131,7 +131,7 @@ def test_a_file_that_is_wrong_is_refused_as_a_whole(text: bytes | None, told: st
 def test_spaces_around_a_name_do_not_count_and_an_absent_parent_is_none(tmp_path: Path) -> None:
     file = tmp_path / "site.csv"
     file.write_text("machine,parent\n a , b \nc\nd,\n")
-    assert from_csv(file) == {"a": Place("b"), "c": Place(""), "d": Place("")}
+    assert from_csv(file) == {"a": Place(("b",)), "c": Place(()), "d": Place(())}
 
 
 def test_a_file_says_of_a_service_all_that_it_calls_one_a_line(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_file_says_of_a_service_all_that_it_calls_one_a_line(tmp_path: Path) -
 
 def test_what_is_not_said_of_a_machine_stays_as_it_was() -> None:
     known = Placement(entity="web", parent="host", depends_on=["cart"], time=T0)
-    assert Place("other").after(known) == ("other", ("cart",))
+    assert Place(("other",)).after(known) == ("other", ("cart",))
     assert Place(depends_on=("db", "db")).after(known) == ("host", ("db",))
     assert NOWHERE.after(known) == (None, ())
 
