@@ -1,4 +1,4 @@
-"""Kafka's client and broker with a bound on what a compressed batch becomes in memory.
+"""Kafka's client and broker with a bound on what a compressed batch becomes in memory, and where changed jars lie.
 
 Kafka compares ``max.message.bytes`` with the *compressed* batch: 950 MB of one letter are 29 kB for it, and its client
 allocates the 950 MB at once. Nothing that Kafka can be told changes that (docs/decisions/0031). So some methods of
@@ -7,7 +7,8 @@ allocates the 950 MB at once. Nothing that Kafka can be told changes that (docs/
 ``MESSAGE_TOO_LARGE``, as it refuses a batch that is too large without compression. What is uncompressed is bounded by
 ``max.message.bytes`` itself.
 
-The changed jar is made once, beside the jars that were downloaded, by the Javassist that comes with PySpark.
+The changed jars are made once, beside the jars that were downloaded, by the Javassist that comes with PySpark: a reader
+gets a changed source of Spark's, too (`deploy.bounded_batches`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from deploy import bounded_batches
 from deploy.java import java_home
 from engine.locks import locked
 from engine.spec.too_large import MOST_IN_BATCH, MOST_IN_POLL, MOST_IN_RECORD, STAND_IN
 
-_VERSION = 1
+_VERSION = 3
 """Version of the changes: a change here makes the jars anew."""
 _PACKAGE = "org.apache.kafka.common.record"
 _STREAM = "BoundedRecords"
@@ -98,7 +100,7 @@ _PARTLY = ("java.io.InputStream", "int", "long", "long", "int", "java.lang.Long"
 
 
 def reading(jars: Path) -> list[Path]:
-    """The jars of a directory, with a bounded ``kafka-clients`` instead of the one that is there, for readers."""
+    """The jars of a directory for readers, with bounded ones instead of ``kafka-clients`` and ``spark-sql-kafka``."""
     return sorted(_bounded(jars, "reader").glob("*.jar"))
 
 
@@ -108,50 +110,54 @@ def serving(jars: Path) -> str:
 
 
 def place(jars: Path) -> Path:
-    """Where the changed jar for the jars of a directory lies."""
+    """Where the changed jars for the jars of a directory lie."""
     return jars.with_name(f"{jars.name}-bounded-{_VERSION}")
 
 
 def _bounded(jars: Path, side: Literal["reader", "broker"]) -> Path:
-    """The directory with the changed jar; for a reader the other jars are in it, too. It appears at once."""
+    """The directory with the changed jars; for a reader the other jars are in it, too. It appears at once."""
     clients = sorted(jars.glob("kafka-clients-*.jar"))
     if not clients:
         return jars
     made = place(jars)
     if made.is_dir():
         return made
+    changed = [*clients, *(jars.glob("spark-sql-kafka-*.jar") if side == "reader" else ())]
     with locked(jars.with_name(".lock")), tempfile.TemporaryDirectory(dir=jars.parent, prefix=".bounded-") as temporary:
         if not made.is_dir():
             target = Path(temporary) / "jars"
             target.mkdir(mode=0o755)
             for jar in jars.glob("*.jar") if side == "reader" else ():
-                if jar not in clients:
+                if jar not in changed:
                     shutil.copy2(jar, target)
-            _change(clients[0], target / clients[0].name, side)
+            _change(changed, target, side)
             target.rename(made)
     return made
 
 
-def _change(jar: Path, changed: Path, side: Literal["reader", "broker"]) -> None:
-    """Writes a copy of ``kafka-clients`` with the bound."""
+def _change(jars: Sequence[Path], target: Path, side: Literal["reader", "broker"]) -> None:
+    """Writes copies of ``kafka-clients``, and of ``spark-sql-kafka`` if it is there, with the bounds."""
     with tempfile.TemporaryDirectory(prefix="newnormal-classes-") as folder:
-        _compile(jar, Path(folder), side)
-        new = {str(path.relative_to(folder)): path for path in Path(folder).rglob("*.class")}
-        with zipfile.ZipFile(jar) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as out:
-            for entry in old.infolist():
-                if entry.filename not in new:
-                    out.writestr(entry, old.read(entry))
-            for name, path in sorted(new.items()):
-                out.writestr(zipfile.ZipInfo(name), path.read_bytes())
+        places = [Path(folder) / jar.stem for jar in jars]
+        _compile(jars, places, side)
+        for jar, place_ in zip(jars, places, strict=True):
+            new = {str(path.relative_to(place_)): path for path in place_.rglob("*.class")}
+            with zipfile.ZipFile(jar) as old, zipfile.ZipFile(target / jar.name, "w", zipfile.ZIP_DEFLATED) as out:
+                for entry in old.infolist():
+                    if entry.filename not in new:
+                        out.writestr(entry, old.read(entry))
+                for name, path in sorted(new.items()):
+                    out.writestr(zipfile.ZipInfo(name), path.read_bytes())
 
 
-def _compile(jar: Path, folder: Path, side: Literal["reader", "broker"]) -> None:
+def _compile(jars: Sequence[Path], places: Sequence[Path], side: Literal["reader", "broker"]) -> None:
+    """Writes the changed classes of each jar into its place."""
     import pyspark  # noqa: PLC0415  half a second, and a jar is made once in the life of an installation
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # noqa: PLC0415  as above
 
     spark = Path(pyspark.__file__).parent / "jars"
     port, token = launch_gateway(
-        classpath=":".join(map(str, (jar, *spark.glob("javassist-*.jar"), *spark.glob("slf4j-api-*.jar")))),
+        classpath=":".join(map(str, (*jars, spark / "*"))),
         jarpath=str(next(iter(spark.glob("py4j-*.jar")))),
         java_path=str(java_home() / "bin" / "java"),
         die_on_exit=True,
@@ -160,34 +166,43 @@ def _compile(jar: Path, folder: Path, side: Literal["reader", "broker"]) -> None
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
         assist = gateway.jvm.javassist
-        pool = assist.ClassPool(True)
-        pool.importPackage(_PACKAGE)
-
-        def types(names: Sequence[str]) -> Any:
-            found = gateway.new_array(assist.CtClass, len(names))
-            for at, name in enumerate(names):
-                found[at] = pool.get(name)
-            return found
-
-        stream = pool.makeClass(f"{_PACKAGE}.{_STREAM}", pool.get("java.io.FilterInputStream"))
-        for field in _FIELDS:
-            stream.addField(assist.CtField.make(field, stream))
-        constructor, *methods = _METHODS
-        stream.addConstructor(assist.CtNewConstructor.make(constructor, stream))
-        for method in methods:
-            stream.addMethod(assist.CtNewMethod.make(method, stream))
-        batch, record = pool.get(f"{_PACKAGE}.DefaultRecordBatch"), pool.get(f"{_PACKAGE}.DefaultRecord")
-        changed = [stream, batch, record]
-        batch.getDeclaredMethod("recordInputStream").insertAfter(f"$_ = new {_PACKAGE}.{_STREAM}($_);")
+        changes = [_records(gateway, assist, side)]
         if side == "reader":
-            record.getDeclaredMethod("readFrom", types(_FROM_STREAM)).setBody(_READ)
-            changed += _polls(assist, pool)
-        else:
-            record.getDeclaredMethod("readPartiallyFrom", types(_PARTLY)).insertBefore(_REFUSE)
-        for made in changed:
-            made.writeFile(str(folder))
+            changes.append(bounded_batches.changed(assist, assist.ClassPool(True)))
+        for classes, folder in zip(changes, places, strict=False):
+            for made in classes:
+                made.writeFile(str(folder))
     finally:
         gateway.shutdown()
+
+
+def _records(gateway: Any, assist: Any, side: Literal["reader", "broker"]) -> list[Any]:
+    """The changed and new classes of ``kafka-clients``."""
+    pool = assist.ClassPool(True)
+    pool.importPackage(_PACKAGE)
+
+    def types(names: Sequence[str]) -> Any:
+        found = gateway.new_array(assist.CtClass, len(names))
+        for at, name in enumerate(names):
+            found[at] = pool.get(name)
+        return found
+
+    stream = pool.makeClass(f"{_PACKAGE}.{_STREAM}", pool.get("java.io.FilterInputStream"))
+    for field in _FIELDS:
+        stream.addField(assist.CtField.make(field, stream))
+    constructor, *methods = _METHODS
+    stream.addConstructor(assist.CtNewConstructor.make(constructor, stream))
+    for method in methods:
+        stream.addMethod(assist.CtNewMethod.make(method, stream))
+    batch, record = pool.get(f"{_PACKAGE}.DefaultRecordBatch"), pool.get(f"{_PACKAGE}.DefaultRecord")
+    changed = [stream, batch, record]
+    batch.getDeclaredMethod("recordInputStream").insertAfter(f"$_ = new {_PACKAGE}.{_STREAM}($_);")
+    if side == "reader":
+        record.getDeclaredMethod("readFrom", types(_FROM_STREAM)).setBody(_READ)
+        changed += _polls(assist, pool)
+    else:
+        record.getDeclaredMethod("readPartiallyFrom", types(_PARTLY)).insertBefore(_REFUSE)
+    return changed
 
 
 def _polls(assist: Any, pool: Any) -> list[Any]:

@@ -45,6 +45,8 @@ class Runtime:
         max_records: Largest number of messages in a micro-batch of columnar topics.
         max_messages: Largest number of messages in a micro-batch of other topics.
         max_documents: Largest number of messages in a micro-batch of the sink.
+        max_bytes: Most bytes of messages in a micro-batch, without compression: each partition has an equal share, and
+            its first message is read however large it is. Known to the Kafka source of `deploy.bounded_batches` only.
         skip_missing: True if messages that Kafka has removed before they were read are left out; otherwise a job fails.
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
@@ -61,6 +63,7 @@ class Runtime:
     max_records: int = 2_000
     max_messages: int = 400_000
     max_documents: int = 50_000
+    max_bytes: int = 64_000_000
     skip_missing: bool = False
     ledger: str = LEDGER_TOPIC
     owner: str = ""
@@ -229,6 +232,7 @@ def read(
         "startingOffsets": _starting(runtime.bootstrap, topics, begin) if begin else "earliest",
         "failOnDataLoss": "false" if runtime.skip_missing else "true",
         "maxOffsetsPerTrigger": str(most),
+        "maxBytesPerTrigger": str(runtime.max_bytes),
         "kafka.isolation.level": "read_committed",
         "kafka.max.partition.fetch.bytes": str(16 << 20),
         "kafka.fetch.max.bytes": str(64 << 20),

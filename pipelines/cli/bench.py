@@ -21,6 +21,18 @@ from pipelines.plan.coefficients import SHIPPED
 app = typer.Typer(help="Measure speed and accuracy; docs/benchmarks.md holds earlier figures.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
 
+
+def _folder_to_read(path: Path | None) -> Path | None:
+    """Checks that a folder of recorded data is there, before a process is started for it.
+
+    Raises:
+        NewnormalError: ``DATA_ABSENT``.
+    """
+    if path is not None and not path.is_dir():
+        raise NewnormalError("DATA_ABSENT", f"{path} is no folder", "option --data", "a folder with the data sets")
+    return path
+
+
 Report = Annotated[Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")]
 
 
@@ -147,7 +159,10 @@ def logs(
     lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
     machines: Annotated[int, typer.Option(help="Machines that write the lines.")] = 1_000,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of recorded logs with true templates, or one that holds loghub/.")
+        Path | None,
+        typer.Option(
+            callback=_folder_to_read, help="Folder of recorded logs with true templates, or one that holds loghub/."
+        ),
     ] = None,
     out: Report = None,
 ) -> None:
@@ -251,7 +266,9 @@ def plan(
     _run("plan", out, records, documents, lines, _answering(kafka, state_dir), state_dir)
 
 
-Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
+Data = Annotated[
+    Path, typer.Option(callback=_folder_to_read, help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")
+]
 Out = Annotated[
     Path, typer.Option(callback=folder_to_write, help="Folder for results: figures as JSON, plots, scores.")
 ]

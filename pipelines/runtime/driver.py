@@ -102,6 +102,7 @@ class Driver:
             trigger=settings.engine.trigger,
             max_records=settings.engine.max_records,
             max_messages=settings.engine.max_messages,
+            max_bytes=settings.engine.max_bytes,
             skip_missing=settings.engine.on_missing_offsets == "earliest",
             ledger=settings.topic(topics.LEDGER),
             owner=settings.owner,

@@ -24,14 +24,23 @@ WINDOW = 50
 
 def run(data: Path) -> dict[str, Any]:
     """Figures of each system, and the means of all."""
+    systems = {file.stem.partition("_")[0]: judged(lines(file)) for file in recorded(data)}
+    names = next(iter(systems.values()))
+    mean = {name: round(sum(system[name] for system in systems.values()) / len(systems), 3) for name in names}
+    return {"systems": systems, "mean": mean}
+
+
+def recorded(data: Path) -> list[Path]:
+    """The files of recorded logs in a folder.
+
+    Raises:
+        NewnormalError: ``DATA_ABSENT`` if it has none.
+    """
     folder = data / "loghub" if (data / "loghub").exists() else data
     files = sorted(folder.glob("*_structured.csv"))
     if not files:
         raise NewnormalError("DATA_ABSENT", f"{folder} has no *_structured.csv", "option --data", "recorded logs")
-    systems = {file.stem.partition("_")[0]: judged(lines(file)) for file in files}
-    names = next(iter(systems.values()))
-    mean = {name: round(sum(system[name] for system in systems.values()) / len(systems), 3) for name in names}
-    return {"systems": systems, "mean": mean}
+    return files
 
 
 def lines(file: Path) -> pl.DataFrame:

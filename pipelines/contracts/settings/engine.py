@@ -26,6 +26,13 @@ class EngineSettings(Section):
     max_messages: Whole = Field(
         400_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads JSON topics"
     )
+    max_bytes: Whole = Field(
+        64_000_000,
+        ge=1_000_000,
+        le=10**12,
+        description="most bytes of one micro-batch's Kafka messages, without compression; each partition has an equal "
+        "share, and may have one message more",
+    )
     on_missing_offsets: Literal["fail", "earliest", "archive"] = Field(
         "fail",
         description="what a start does if Kafka has removed messages that a job has not read: `fail`: it is refused; "

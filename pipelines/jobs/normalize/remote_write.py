@@ -19,7 +19,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.prometheus import COUNTING
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import remembered
-from pipelines.jobs.normalize.remote_write_protocol import MOST, Label, Request, read
+from pipelines.jobs.normalize.remote_write_protocol import Label, Request, read
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 
 _COUNTER, _HISTOGRAM, _GAUGE_HISTOGRAM, _SUMMARY = 1, 3, 4, 5
@@ -135,17 +135,8 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     """The series of a request, each with its name.
 
     Raises:
-        RefusedError: ``FIELD_INVALID`` if labels cannot be read, or there are more than `MOST` samples.
+        RefusedError: ``FIELD_INVALID`` if labels cannot be read.
     """
-    samples = 0
-    for series, given in _named(request, rule):
-        samples += len(given.samples) + len(given.histograms)
-        if samples > MOST:
-            raise RefusedError(FIELD_INVALID, f"the request has more than {MOST} samples")
-        yield series, given
-
-
-def _named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     if not isinstance(request, Request):
         for given in request.timeseries:
             labels = given.labels

@@ -14,7 +14,6 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import FIELD_INVALID
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
 
 _PACKAGE = "newnormal.remote_write"
@@ -36,10 +35,6 @@ _TYPES = {
     "double": _FIELD.TYPE_DOUBLE, "int64": _FIELD.TYPE_INT64, "uint64": _FIELD.TYPE_UINT64, "bytes": _FIELD.TYPE_BYTES,
     "int32": _FIELD.TYPE_INT32, "uint32": _FIELD.TYPE_UINT32, "string": _FIELD.TYPE_STRING,
 }  # fmt: skip
-
-_VARINT, _LENGTH, _FIXED = 0, 2, {1: 8, 5: 4}
-"""How fields are encoded: a varint; a length and so many bytes; a number of bytes."""
-_SHORT = frozenset(number << 3 | _LENGTH for number in range(1, 16))
 
 
 def _classes() -> dict[str, Any]:
@@ -63,9 +58,6 @@ def _classes() -> dict[str, Any]:
 _CLASSES = _classes()
 Label, WriteRequest, Request = (_CLASSES[name] for name in ("Label", "WriteRequest", "Request"))
 
-MOST = 100_000
-"""The most series or symbols of a request, and the most samples. Agents send some thousands. Of an empty series the two
-bytes become hundreds in memory."""
 _NAME = re.compile(rb"[^\x00-\x1f]+")
 
 
@@ -77,9 +69,8 @@ def read(value: bytes, second: bool | None = None) -> Any:
         second: Whether it is of version 2.0; ``None``: its first byte tells.
 
     Raises:
-        RefusedError: ``FORMAT_UNKNOWN`` if it is neither, ``FIELD_INVALID`` if it has more than `MOST` fields.
+        RefusedError: ``FORMAT_UNKNOWN`` if it is neither.
     """
-    _refuse_many(value)
     request = (Request if (value[:1] == b'"' if second is None else second) else WriteRequest)()
     try:
         request.ParseFromString(value)
@@ -87,47 +78,6 @@ def read(value: bytes, second: bool | None = None) -> Any:
         what = f"no request of remote write: {str(error)[:200]}: {payload_text(value)[:80]!r}"
         raise RefusedError(FORMAT_UNKNOWN, what) from None
     return request
-
-
-def _refuse_many(value: bytes) -> None:
-    """Walks over the fields of a request, without reading what is in them.
-
-    Raises:
-        RefusedError: ``FIELD_INVALID`` if there are more than `MOST`, ``FORMAT_UNKNOWN`` if this is no protobuf.
-    """
-    at, size, count = 0, len(value), 0
-    if size < 2 * MOST:  # a field has at least two bytes
-        return
-    while at < size:
-        count += 1
-        if count > MOST:
-            raise RefusedError(FIELD_INVALID, f"the request has more than {MOST} series or symbols")
-        kind = value[at]
-        at += 1
-        if kind in _SHORT and at + 1 < size and value[at + 1] < 0x80:
-            length = value[at]  # nearly all fields: a number below 16, and a length of one or two bytes
-            at += 1 + length if length < 0x80 else 2 + (length & 0x7F) + (value[at + 1] << 7)
-            continue
-        while at < size and value[at - 1] >= 0x80:
-            at += 1
-        kind &= 7
-        if kind in _FIXED:
-            at += _FIXED[kind]
-            continue
-        length, shift = 0, 0
-        while at < size and shift <= 63:
-            byte = value[at]
-            at += 1
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        else:
-            raise RefusedError(FORMAT_UNKNOWN, "no request of remote write: a field does not end")
-        if kind == _LENGTH:
-            at += length
-        elif kind != _VARINT:
-            raise RefusedError(FORMAT_UNKNOWN, "no request of remote write: a field has no known type")
 
 
 def is_remote_write(value: bytes) -> bool:

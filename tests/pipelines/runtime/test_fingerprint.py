@@ -22,6 +22,7 @@ OTHER: dict[str, object] = {
     "embedded.elasticsearch_password_file": "word",
     "embedded.kafka_published": "10.0.0.1:9094",
     "engine.shards": 4, "engine.cores": 1, "engine.trigger": "1s", "engine.max_records": 1, "engine.max_messages": 1,
+    "engine.max_bytes": 1_000_000,
     "engine.driver_memory": "1g", "engine.on_missing_offsets": "earliest", "engine.output": "shards",
     "engine.jvm_optimizes": "never",
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
