@@ -17,7 +17,7 @@ from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, State
 from pipelines.cli.shown import shown
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.incident import LogChange
+from pipelines.contracts.records.incident import STANDING, LogChange
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import incidents as stored
 
@@ -60,7 +60,7 @@ def list_(
     settings: Settings,
 ) -> None:
     """List the incidents that are not over."""
-    found = [each for each in stored.incidents(settings) if everything or each.status in stored.STANDING][:limit]
+    found = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
     if as_json:
         for each in found:
             typer.echo(rows.of_record(each))

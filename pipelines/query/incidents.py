@@ -12,11 +12,12 @@ from engine.kafka import content as kafka_content
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident
+from pipelines.contracts.records.incident import STANDING
 from pipelines.contracts.settings import Settings
 from pipelines.query.control_topics import checked, write
 
-STANDING = frozenset({"open", "acknowledged", "reopened"})
-"""The states of an incident that is not over."""
+_FIRST = 86_400_000
+"""The first revision is the one of less event time after the opening: later ones may repeat what it said."""
 
 
 def incidents(settings: Settings) -> list[Incident]:
@@ -57,7 +58,8 @@ def first_written(settings: Settings, incident: Incident) -> int | None:
         with suppress(ValidationError):
             found = Incident.from_json(value)
             if found.id == incident.id:
-                return message.timestamp()[1] if found.updated == found.opened else None
+                first = found.updated == found.opened and found.revision < found.opened + _FIRST
+                return message.timestamp()[1] if first else None
     return None
 
 

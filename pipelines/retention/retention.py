@@ -1,7 +1,8 @@
 """Deletes what is older than the policy says: indices, days of the archive, and late records; never what is needed.
 
-The ages are those of event times. A version that was replayed keeps its indices for as long after it was made, so that
-it can be compared; days of the archive stay while a replay, or a job that goes on from the archive, has not read them.
+The ages are those of event times; an incident has the age of its end, and stays while it is not over. A version that
+was replayed keeps its indices for as long after it was made, so that it can be compared; days of the archive stay while
+a replay, or a job that goes on from the archive, has not read them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.records.incident import STANDING
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.archive.archived import archived
@@ -122,10 +124,12 @@ class Retention:
                     stats = client.indices.stats(index=",".join(partition.patterns), metric="store")["indices"]
                 except NotFoundError:
                     continue
-                needed = f"version {version.name} is new" if version.created > before else ""
+                new = f"version {version.name} is new" if version.created > before else ""
                 for name, each in stats.items():
                     end = index_end(name)
                     if end is not None and end <= before:
+                        of_incidents = base == self._settings.of(version.names).incident_index
+                        needed = new or (_incidents_in(client, name, before) if of_incidents else "")
                         yield Old("index", name, end, each["total"]["store"]["size_in_bytes"], needed)
         finally:
             client.close()
@@ -207,6 +211,17 @@ class RegularRetention:
             except (NewnormalError, ApiError, TransportError, KafkaException, OSError) as error:
                 log.warning("could not delete what is older than the retention, will try again", reason=str(error))
             self._ended.wait(self._seconds)
+
+
+def _incidents_in(client: Elasticsearch, index: str, before: int) -> str:
+    """Why an index of incidents stays: one of them stands, or was over later than an instant; empty if none was.
+
+    The index of an incident is that of the day on which it opened.
+    """
+    stands = {"terms": {"incident.state": sorted(STANDING)}}
+    late = {"range": {"event.end": {"gte": before, "format": "epoch_millis"}}}
+    reasons = ((stands, "an incident in it is not over"), (late, "an incident in it ended later"))
+    return next((why for query, why in reasons if client.count(index=index, query=query)["count"]), "")
 
 
 def _of(offsets: Mapping[str, Mapping[str, int]], topic: str) -> dict[int, int]:

@@ -14,6 +14,9 @@ from pipelines.contracts.records.telemetry import MetricKind
 
 IncidentStatus = Literal["open", "acknowledged", "reopened", "resolved", "merged"]
 
+STANDING = frozenset({"open", "acknowledged", "reopened"})
+"""The states of an incident that is not over."""
+
 
 class AffectedMachine(Record):
     """One machine of an incident."""

@@ -13,7 +13,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident, News, Placement, Rule, Silence
 from pipelines.contracts.settings import IncidentSettings, Settings
 from pipelines.jobs.incidents.bursts import Rules
-from pipelines.jobs.incidents.operator import GroupNovelties
+from pipelines.jobs.incidents.operator import DAY, GroupNovelties
 from pipelines.jobs.incidents.site_messages import SiteMessage
 from pipelines.jobs.incidents.verdicts import SITE
 from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
@@ -43,7 +43,8 @@ def grouper(settings: Settings) -> Job:
     stream = Stream((metrics, logs, said, muting)).key_by(SITE)
     kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
     last = END_OF_TIME if settings.end is None else settings.end + kept
-    operator = GroupNovelties(site, rules(settings.incidents), kept, last)
+    again = min(DAY, duration_ms(settings.kafka.retention) // 2)
+    operator = GroupNovelties(site, rules(settings.incidents), kept, last, again)
     incidents = Output(settings.writes(topics.INCIDENTS), Incident, "json", settings.kafka.partitions)
     return stream.process(operator).write("incidents", incidents, dead(settings))
 

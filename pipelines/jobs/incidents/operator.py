@@ -21,6 +21,7 @@ from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
 from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.incident import STANDING
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
@@ -29,6 +30,7 @@ from pipelines.jobs.incidents.site_messages import Known
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts
 
+DAY = 86_400_000
 _NOTE = "site"
 _SEGMENT = "incidents"
 _WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String})
@@ -44,12 +46,15 @@ class GroupNovelties(Operator):
         kept: How long a verdict may be replaced by a later revision, milliseconds.
         last: Event time after which no incident changes by itself, epoch milliseconds: a version that has an end says
             nothing of what comes after it, however far its watermark runs.
+        again: An incident that stands is written again when its last revision is so old, event time in milliseconds:
+            the topic keeps messages for a limited time, and must not forget an incident that does not change.
     """
 
     site: str
     rules: Rules
     kept: int
     last: int = END_OF_TIME
+    again: int = DAY
 
 
 class _Grouping(Processor):
@@ -62,6 +67,7 @@ class _Grouping(Processor):
 
     def __init__(self, operator: GroupNovelties) -> None:
         self.site, self.rules, self.kept, self.last = operator.site, operator.rules, operator.kept, operator.last
+        self.again = operator.again
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Returns the incidents that differ from what was written before."""
@@ -82,7 +88,7 @@ class _Grouping(Processor):
         told = joined(old, parts(rows.filter(ends <= now)))
         site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told))
         found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
-        changed = _changes(found, written, now)
+        changed = _changes(found, written, now, self.again)
         over = [each for each in found if each.over is not None and each.over + self.kept < now]
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
@@ -93,6 +99,7 @@ class _Grouping(Processor):
                 known.forget_silence(each)
         known.forget(now - self.rules.longest - self.kept, standing)
         changing = [self._next(each, now) for each in found if each not in over]
+        changing += [at for each in found if (at := self._due_again(each.incident, written)) > now]
         first = [NEVER + 1] if now == NEVER and known.silences() else []
         waiting = rows.filter(ends > now)["window_end"].min()
         state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written)}))
@@ -161,13 +168,18 @@ class _Grouping(Processor):
         resolved = [] if found.over is None else [found.over - rules.reopen, found.over + self.kept + 1]
         return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
 
+    def _due_again(self, incident: Incident, written: Mapping[str, tuple[int, str]]) -> int:
+        """The watermark at which an incident that does not change is written again, epoch milliseconds."""
+        stands = incident.status in STANDING and incident.id in written
+        return written[incident.id][0] + self.again if stands else END_OF_TIME
+
     def _table(self, written: dict[str, tuple[int, str]]) -> pl.DataFrame:
         rows = [(self.site, name, revision, text) for name, (revision, text) in written.items()]
         return pl.DataFrame(rows, _WRITTEN, orient="row")
 
 
-def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[Incident]:
-    """The incidents that differ from what was written; ``written`` is brought up to date.
+def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, again: int) -> list[Incident]:
+    """The incidents that differ from what was written, or were written long ago; ``written`` is brought up to date.
 
     A revision is the event time up to which the incident was seen: the watermark, or when an operator spoke of it
     since. What was computed anew, after a restore or without the checkpoint, thus replaces what was written before as
@@ -177,24 +189,25 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) 
     present = {each.incident.id: each.incident for each in told}
     whole = {name: each.incident for each in found for name in each.ids}
     seen = {each.incident.id: max(each.said, now) for each in told}
-    for name in sorted(written.keys() - present.keys()):
-        last = Incident.from_json(written[name][1])
-        into = whole.get(name)
+    for missing in sorted(written.keys() - present.keys()):
+        last = Incident.from_json(written[missing][1])
+        into = whole.get(missing)
         content: dict[str, str | None]
         if into is not None:
             content = {"status": "merged", "merged_into": into.id, "message": f"a part of incident {into.id}"}
         else:
             content = {"status": "resolved", "merged_into": None, "message": "its novelties were taken back"}
-        if last.status != content["status"] or last.merged_into != content["merged_into"]:
-            present[name] = last.model_copy(
+        if any(getattr(last, name) != value for name, value in content.items()):
+            present[missing] = last.model_copy(
                 update={**content, "end": last.end or now, "open_series": 0, "updated": now}
             )
     changed = []
     for name in sorted(present, key=lambda n: (present[n].opened, n)):
         text = present[name].to_json().decode()
         revision, before = written.get(name, (-1, ""))
-        if text != before:
-            following = max(revision + 1, seen.get(name, now) if now < END_OF_TIME else 0)
+        until = seen.get(name, now) if now < END_OF_TIME else 0
+        if text != before or (present[name].status in STANDING and until - revision >= again):
+            following = max(revision + 1, until)
             written[name] = (following, text)
             changed.append(present[name].model_copy(update={"revision": following}))
     return changed

@@ -66,7 +66,7 @@ def _found(site: str, silence: Silence, opened: int, acknowledgements: Mapping[s
         acknowledged_by=(taken.by or None) if taken else None,
         note=(taken.note or None) if taken else None,
     )
-    said = max(silence.until or opened, given.time if given else 0)
+    said = max(silence.time, given.time if given else 0)
     return Found(incident, frozenset({name}), (), True, silence.until, said)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from engine.state.segments import ShardState, unpack
 from pipelines.contracts.records import Incident
+from pipelines.contracts.settings import load
 from pipelines.contracts.version_names import VersionNames
 from pipelines.jobs.incidents.verdicts import PARTS, ROWS, episodes, joined, newest, parts
 from tests.pipelines.incidents.cases import MINUTE, SETTINGS, STEP, T0, Feed, episode, news, outage, parsed
@@ -123,6 +124,27 @@ def test_a_series_without_news_for_longer_than_allowed_no_longer_keeps_its_incid
     assert feed.standing[0].status == "open"
     feed.send([], 25 * 60 * MINUTE)
     assert feed.standing[0].status == "resolved"
+
+
+def test_an_incident_that_stands_and_does_not_change_is_written_again_each_day_for_the_topic_forgets_after_seven() -> (
+    None
+):
+    feed, day = Feed(settings=load(**{"incidents.longest": "30d"})), 24 * 60 * MINUTE
+    (first,) = map(parsed, feed.send([news("a", "cpu", 0, "absence")], MINUTE))
+    assert feed.send([], day) == []
+    again = [parsed(row) for n in range(1, 9) for row in feed.send([], n * day + MINUTE)]
+    assert [each.revision - first.revision for each in again] == [n * day for n in range(1, 9)]
+    assert {each.model_copy(update={"revision": first.revision}).to_json() for each in again} == {first.to_json()}
+    (resolved,) = map(parsed, feed.send([], 31 * day))
+    assert resolved.status == "resolved"
+    assert feed.send([], 40 * day) == []
+
+
+def test_with_a_short_retention_an_incident_is_written_again_before_the_topic_forgets_it() -> None:
+    feed = Feed(settings=load(**{"kafka.retention": "2h"}))
+    feed.send([news("a", "cpu", 0, "absence")], MINUTE)
+    assert len(feed.send([], 61 * MINUTE)) == 1
+    assert feed.send([], 120 * MINUTE) == []
 
 
 def test_an_incident_that_is_open_where_a_version_ends_stays_open_however_far_the_watermark_runs() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pyarrow as pa
 import pytest
 from elasticsearch import Elasticsearch
@@ -16,9 +17,10 @@ from engine.formats.columnar import encode
 from engine.runtime.intake import KAFKA
 from engine.spec.duration import epoch_ms
 from pipelines.cli.main import app
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.archive.layout import TopicFolder
+from pipelines.jobs.archive.layout import DAY_MS, TopicFolder
 from pipelines.jobs.archive.reader import ArchiveReader
 from pipelines.jobs.archive.writer import ArchiveWriter
 from pipelines.retention.retention import Old, Retention
@@ -26,6 +28,7 @@ from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.savepoint import SavedJob, Savepoint
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
+from tests.pipelines.notify.receivers import incident
 
 NOW = epoch_ms("2026-11-22T12:00:00Z")
 DAYS = ("2026-10-01", "2026-11-10", "2026-11-20")
@@ -107,6 +110,30 @@ def test_old_indices_and_days_go_and_those_that_a_replay_needs_stay(settings: Se
     rows = pa.Table.from_batches(ArchiveReader(folder, Telemetry).messages(0, 0, 9))
     assert rows["offset"].to_pylist() == [2]
     client.close()
+
+
+@pytest.mark.servers
+def test_an_index_of_incidents_stays_while_one_is_open_and_until_all_have_been_over_for_long(
+    settings: Settings, endpoints: Endpoints
+) -> None:
+    registry = Registry(settings)
+    old = epoch_ms("2026-10-01T08:00:00Z")
+    ends = {"01": None, "02": NOW - 29 * DAY_MS, "03": NOW - 31 * DAY_MS}
+    with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0) as client:
+        for day, end in ends.items():
+            status = "open" if end is None else "resolved"
+            made = incident(f"i{day}", status=status, opened=old, start=old, end=end, updated=end or old)
+            name = f"kept.incidents-2026.10.{day}"
+            document = orjson.loads(made.to_json())
+            client.index(index=name, document=document, refresh=True)
+    retention = Retention(settings, registry)
+    found = named(retention.find(NOW))
+    assert found == {
+        "kept.incidents-2026.10.01": "an incident in it is not over",
+        "kept.incidents-2026.10.02": "an incident in it ended later",
+        "kept.incidents-2026.10.03": "",
+    }
+    assert [each.name for each in retention.delete(retention.find(NOW))] == ["kept.incidents-2026.10.03"]
 
 
 @pytest.mark.servers
