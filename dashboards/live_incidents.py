@@ -47,8 +47,7 @@ def incidents_table(incidents: Sequence[Incident], now: int, width: int) -> Rend
             Text(clock_time(int(it["event.start"]), now)),
             cell(severity, "dim" if over else _STYLES.get(severity, "")),
             cell(it.get("incident.state")),
-            Text(f"{it.get('machine_count', 0):,}"),
-            Text(f"{it.get('series_count', 0):,}"),
+            *(Text(f"{it[name]:,}" if it.get(name) else "") for name in ("machine_count", "series_count")),
         ]
         if width >= _WIDE:
             row.append(cell(_origin(it)))

@@ -89,7 +89,7 @@ def show(
         "severity": f"{found.severity} ({found.severity_score})",
         "time": _time(found, duration_ms(settings.incidents.quiet)),
         "reported": _reported(found, stored.first_written(settings, found)),
-        "novel": f"{found.series_count} series, {found.open_series} of them still; machines: {found.machine_count}",
+        "novel": _novel(found),
         "note": found.note or "",
     }
     rows.block(f"incident {found.id}", parts)
@@ -135,7 +135,14 @@ def release(
 
 
 def _row(found: Incident) -> list[object]:
-    return [found.id, _state(found), found.severity, found.start, found.machine_count, found.message]
+    return [found.id, _state(found), found.severity, found.start, found.machine_count or "", found.message]
+
+
+def _novel(found: Incident) -> str:
+    """How much is novel; empty for the silence of an input, which is that of no machine and no series."""
+    if not found.machine_count:
+        return ""
+    return f"{found.series_count} series, {found.open_series} of them still; machines: {found.machine_count}"
 
 
 def _log_change(change: LogChange) -> tuple[str, ...]:
@@ -161,7 +168,8 @@ def _time(found: Incident, quiet: int) -> str:
 
 
 def _reported(found: Incident, written: int | None) -> str:
-    ended = f"its first novel window ended at {iso(found.opened)}"
+    what = "its first novel window ended" if found.machine_count else "it was noticed"
+    ended = f"{what} at {iso(found.opened)}"
     return ended if written is None else f"{ended}; first written at {iso(written)}"
 
 

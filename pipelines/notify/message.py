@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
@@ -50,7 +50,7 @@ class Message:
 def single(
     news: News, channel: Channel, settings: NotifySettings, version: str, escape: Callable[[str], str] = str
 ) -> Message:
-    """The message on one incident. A line of the template that names only what is empty is left out.
+    """The message on one incident. A line of the template is left out if all that it names is empty.
 
     Args:
         news: What is new.
@@ -62,8 +62,8 @@ def single(
     given = _fields(news, settings, version)
     fields = {name: escape(value) for name, value in given.items()} | {"link": given["link"]}
     title = Template(channel.title or TITLE).substitute(fields)
-    written = [(line, Template(line).substitute(fields)) for line in (channel.text or TEXT).splitlines()]
-    lines = [made.rstrip() for line, made in written if made.strip() or not line.strip()]
+    told = [line for line in map(Template, (channel.text or TEXT).splitlines()) if _tells(line, fields)]
+    lines = [line.substitute(fields).rstrip() for line in told]
     return Message(news.id, news.state, " ".join(title.split()), "\n".join(lines).strip(), (news,))
 
 
@@ -86,6 +86,16 @@ def summary(found: Sequence[News], settings: NotifySettings, escape: Callable[[s
     return Message(f"{digest}:summary", "summary", title, "\n".join([*lines, *more, *overview]), tuple(found))
 
 
+def _tells(line: Template, fields: Mapping[str, str]) -> bool:
+    """Whether a line of a template names something that is not empty, or nothing.
+
+    >>> _tells(Template("by $name ($id)"), {"name": "", "id": ""}), _tells(Template("by"), {})
+    (False, True)
+    """
+    names = line.get_identifiers()
+    return not names or any(fields[name] for name in names)
+
+
 def _fields(news: News, settings: NotifySettings, version: str) -> dict[str, str]:
     """What templates may name; values from outside are shown in one line without control characters."""
     found = news.incident
@@ -104,8 +114,8 @@ def _fields(news: News, settings: NotifySettings, version: str) -> dict[str, str
         "start": iso(found.start),
         "end": iso(found.end) if found.end is not None else "now",
         "machines": ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else ""),
-        "machine_count": str(found.machine_count),
-        "series_count": str(found.series_count),
+        "machine_count": str(found.machine_count or ""),  # the silence of an input is that of no machine and no series
+        "series_count": str(found.series_count or ""),
         "cause": cause.entity if cause else "",
         "reason": cause.reason if cause else "",
         "acknowledged_by": f"acknowledged by {found.acknowledged_by}" if found.acknowledged_by else "",

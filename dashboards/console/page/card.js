@@ -2,7 +2,7 @@
 import { actionBar } from "./incident_actions.js";
 import { band } from "./band.js";
 import { el, foreign, metricName } from "./dom.js";
-import { plural, stateText } from "./incident_words.js";
+import { amount, stateText } from "./incident_words.js";
 import { lasting, overSince } from "./lasting.js";
 import { incidentLink } from "./place.js";
 
@@ -25,7 +25,7 @@ export function card(there, it, known) {
 }
 
 function told(it) {
-  const found = [`${plural(it.machine_count, "machine")}, ${it.series_count.toLocaleString("en")} series`];
+  const found = amount(it);
   if (it["incident.state"] !== "open") found.push(stateText(it));
   return found;
 }

@@ -5,7 +5,7 @@ import { inForce, moves, toldOf } from "./incident_around.js";
 import { causes, history, logChanges, similar } from "./incident_past.js";
 import { places } from "./incident_places.js";
 import { labelsBySeries, seriesOf } from "./incident_series.js";
-import { plural, stateText } from "./incident_words.js";
+import { amount, ofInput, stateText } from "./incident_words.js";
 import { lasting } from "./lasting.js";
 import { incidentLink } from "./place.js";
 import { update } from "./update.js";
@@ -25,17 +25,17 @@ export function showIncident(place, found, known, around = null) {
   single.dataset.keep = `by series ${id} ${found.series.length}`;
   update(place, `incident ${id}`,
     el("div", { class: "top" }, el("h2", {}, foreign(incident.message)), severity),
-    el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), ...(incident["incident.state"] === "open" ? [] : [" · ", foreign(stateText(incident))]), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series${novel}`),
+    el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), ...(incident["incident.state"] === "open" ? [] : [" · ", foreign(stateText(incident))]), ...amount(incident).map((text) => ` · ${text}${novel}`)),
     ...more, cared,
-    ...seriesOf(found, around?.parents),
+    ...(ofInput(incident) ? [] : seriesOf(found, around?.parents)),
     section("places", ...places(found, around?.parents, around?.needs)),
     section("begun", ...causes(incident.candidates)),
     section("logs", ...logChanges(incident.log_changes)),
     section("around", ...moves(around), ...inForce(around)),
-    section("similar", ...similar(found.similar)),
+    section("similar", ...(ofInput(incident) ? [] : similar(found.similar))),
     section("told", ...toldOf(around)),
     section("history", ...history(incident, over, around?.acknowledged)),
-    single,
+    ...(ofInput(incident) ? [] : [single]),
   );
 }
 

@@ -2,6 +2,7 @@
 import { bar, button, maintenanceOf, outcome, say } from "./actions.js";
 import { ask } from "./ask.js";
 import { el, local } from "./dom.js";
+import { ofInput } from "./incident_words.js";
 
 const NAME = "newnormal.operator";
 
@@ -11,8 +12,10 @@ export function actionBar(incident, named = false) {
   return bar(`What you say of: ${incident.message}`, (place, it) => {
     place.append(
       ...acknowledgement(incident, it, named),
-      judged(id, "expected_change", "Expected", "What its series do now is normal from now on; the incident is closed"),
-      judged(id, "false_alarm", "False alarm", "Evidence of its series counts less from now on"),
+      ...(ofInput(incident) ? [] : [
+        judged(id, "expected_change", "Expected", "What its series do now is normal from now on; the incident is closed"),
+        judged(id, "false_alarm", "False alarm", "Evidence of its series counts less from now on"),
+      ]),
       ...(machines.length ? [maintenance(machines)] : []),
       outcome(`incident ${id}`));
   }, !named);

@@ -1,6 +1,6 @@
 // What is known of an incident beside its series: where it may have begun, its logs, incidents like it, its own history.
 import { duration, el, foreign, metricName, num, when } from "./dom.js";
-import { plural, stateText } from "./incident_words.js";
+import { ofInput, plural, stateText } from "./incident_words.js";
 import { incidentLink } from "./place.js";
 
 export function causes(candidates = []) {
@@ -34,11 +34,11 @@ const common = ({ machines, metrics }) => (machines.length ? `the same ${machine
 // Its steps in the order of time. `said`: acknowledgements as they were given; without them only the last one is known, without its time.
 export function history(it, over, said = []) {
   const state = it["incident.state"];
-  const steps = [[it["event.start"], "its first series began to be unusual"], [it["@timestamp"], "it was reported"]];
+  const steps = [[it["event.start"], ofInput(it) ? "the last record came" : "its first series began to be unusual"], [it["@timestamp"], "it was reported"]];
   if (it.reopenings) steps.push([null, `it was reopened ${it.reopenings === 1 ? "once" : `${it.reopenings} times`}`]);
   for (const each of said) steps.push([each["@timestamp"], `${each["user.name"] || "somebody"} ${each.active ? "acknowledged it" : "no longer looks after it"}${each.note ? `: ${each.note}` : ""}`]);
   if (it.acknowledged_by && !said.length) steps.push([null, `${it.acknowledged_by} acknowledged it`]);
-  if (over !== null) steps.push([over, "its last series was normal again"]);
+  if (over !== null) steps.push([over, ofInput(it) ? "the first record came again" : "its last series was normal again"]);
   if (state === "resolved") steps.push([it.updated, "it was closed"]);
   else if (it.updated !== it["@timestamp"] && it.updated !== over) steps.push([it.updated, "it changed last"]);
   const dated = steps.filter(([at]) => at !== null).sort(([one], [other]) => one - other);

@@ -14,4 +14,10 @@ export function stateText(it) {
   return state === "acknowledged" && it.acknowledged_by ? `acknowledged by ${it.acknowledged_by}` : state === "reopened" ? `reopened${times}` : state;
 }
 
+// The silence of an input is that of no machine and no series.
+export const ofInput = (it) => !it.machine_count;
+
+// How much an incident concerns, as parts of a list.
+export const amount = (it) => (ofInput(it) ? [] : [`${plural(it.machine_count, "machine")}, ${it.series_count.toLocaleString("en")} series`]);
+
 export const plural = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;

@@ -15,10 +15,10 @@ from pipelines.contracts.records.incident import IncidentStatus
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
-from pipelines.jobs.incidents.bursts import Burst, Rules
+from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.causes import candidates
 from pipelines.jobs.incidents.episode import STRONG, Episode
-from pipelines.jobs.incidents.links import grouped, with_move
+from pipelines.jobs.incidents.links import Linked, linked, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
 from pipelines.jobs.incidents.severity import severity_score
 from pipelines.jobs.incidents.title import in_the_log, moved, title
@@ -56,6 +56,7 @@ class Found:
         notable: True if it is enough to be written: by score, by number of series, or as a series has stopped.
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
         said: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
+        like: See `Linked`: incidents with a number in common may still turn out to be one, until both are over.
     """
 
     incident: Incident
@@ -64,6 +65,7 @@ class Found:
     notable: bool
     over: int | None
     said: int
+    like: frozenset[int] = frozenset()
 
 
 def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[Found]:
@@ -75,8 +77,8 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
-    groups = grouped(episodes, site.topology, rules, now)
-    moves = site.topology.moves(min((group[0].onset for group in groups), default=now) - rules.related)
+    groups = linked(episodes, site.topology, rules, now)
+    moves = site.topology.moves(min((group.bursts[0].onset for group in groups), default=now) - rules.related)
     found = [_incident(group, site, moves, rules, now) for group in groups]
     return sorted(found, key=lambda f: (f.incident.opened, f.incident.id))
 
@@ -94,9 +96,8 @@ def episode_id(site: str, episode: Episode) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _incident(
-    group: Sequence[Burst], site: Site, moves: Mapping[str, Sequence[Placement]], rules: Rules, now: int
-) -> Found:
+def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement]], rules: Rules, now: int) -> Found:
+    group = linked.bursts
     episodes = sorted((e for burst in group for e in burst.episodes), key=lambda e: e.order)
     first = episodes[0]
     ids = frozenset(episode_id(site.name, episode) for episode in episodes)
@@ -154,7 +155,7 @@ def _incident(
     stopped = any(e.silent or (e.absent and e.score >= STRONG) for e in episodes)
     notable = severity >= rules.score or len(single) >= rules.series or stopped
     last = end + rules.quiet + rules.reopen if end is not None else None
-    return Found(incident, ids, tuple(episodes), notable, last, said.time if said else 0)
+    return Found(incident, ids, tuple(episodes), notable, last, said.time if said else 0, linked.like)
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:

@@ -13,7 +13,7 @@ MANY = 3
 
 def by_likeness(
     found: Sequence[Burst], groups: Groups, places: Sequence[frozenset[str]], again: Collection[int], rules: Rules
-) -> None:
+) -> Groups:
     """Links bursts of different machines that begin within `Rules.together` and show the same.
 
     Two of them are linked if they have two metrics or more in common, or have both sent nothing, and if no topology
@@ -29,6 +29,10 @@ def by_likeness(
         places: For each burst the roots of its machine in the topology; empty if it has no place there.
         again: The bursts with which machines show again what they have shown for longer.
         rules: The settings.
+
+    Returns:
+        The bursts that show the same one after another, whether they are linked or not: how many groups they are by the
+        other rules decides that, and may still change for as long as one of them lasts.
     """
     like = Groups(len(found))
     latest: dict[tuple[frozenset[str], frozenset[str]], int] = {}
@@ -53,6 +57,7 @@ def by_likeness(
     for members in many:
         for i in members[1:]:
             groups.unite(members[0], i)
+    return like
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pipelines.contracts.records import Placement
 from pipelines.jobs.incidents.bursts import Burst, Rules, bursts
@@ -28,7 +29,24 @@ from pipelines.jobs.incidents.sequences import by_machine
 from pipelines.jobs.incidents.topology import Topology
 
 
+class Linked(NamedTuple):
+    """Bursts that belong together.
+
+    Attributes:
+        bursts: The bursts, in the order of their onsets.
+        like: The machines that show the same at one time have a number; those of the bursts.
+    """
+
+    bursts: tuple[Burst, ...]
+    like: frozenset[int]
+
+
 def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[tuple[Burst, ...]]:
+    """The bursts of each group of `linked`."""
+    return [each.bursts for each in linked(episodes, topology, rules, now)]
+
+
+def linked(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[Linked]:
     """The groups of bursts that belong together.
 
     What begins later than `Rules.longest` after the first of a group is the beginning of another one: no group goes on
@@ -50,18 +68,18 @@ def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: 
     _by_move(found, of, groups, moves, rules)
     placed = topology.names()
     places = [topology.roots(b.entity, b.onset) if b.entity in placed else frozenset[str]() for b in found]
-    by_likeness(found, groups, places, again, rules)
+    like = by_likeness(found, groups, places, again, rules)
     _weak(found, of, groups, topology, rules)
-    whole = ([found[i] for i in members] for members in groups.members())
-    return [part for group in whole for part in _bounded(group, rules.longest)]
+    parts = [part for members in groups.members() for part in _bounded(found, members, rules.longest)]
+    return [Linked(tuple(found[i] for i in part), frozenset(map(like.find, part))) for part in parts]
 
 
-def _bounded(group: Sequence[Burst], longest: int) -> Iterator[tuple[Burst, ...]]:
+def _bounded(found: Sequence[Burst], group: Sequence[int], longest: int) -> Iterator[Sequence[int]]:
     """Parts of a group, in order, each of which begins within so many milliseconds after its first burst."""
     first = 0
     for i in range(1, len(group) + 1):
-        if i == len(group) or group[i].onset > group[first].onset + longest:
-            yield tuple(group[first:i])
+        if i == len(group) or found[group[i]].onset > found[group[first]].onset + longest:
+            yield group[first:i]
             first = i
 
 

@@ -89,7 +89,7 @@ class _Grouping(Processor):
         site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told))
         found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
         changed = _changes(found, written, now, self.again)
-        over = [each for each in found if each.over is not None and each.over + self.kept < now]
+        over = _over_for_good(found, now - self.kept)
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
             del written[name]
@@ -211,6 +211,18 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, 
             written[name] = (following, text)
             changed.append(present[name].model_copy(update={"revision": following}))
     return changed
+
+
+def _over_for_good(found: list[Found], before: int) -> list[Found]:
+    """The incidents that were over before an instant, and with which none that lasts may turn out to be one."""
+    lasting = [each for each in found if each.over is None or each.over >= before]
+    over = [each for each in found if each not in lasting]
+    alive: set[int] = set()
+    while lasting:
+        alive.update(*(each.like for each in lasting))
+        lasting = [each for each in over if not alive.isdisjoint(each.like)]
+        over = [each for each in over if each not in lasting]
+    return over
 
 
 def _written(table: pl.DataFrame | None) -> dict[str, tuple[int, str]]:

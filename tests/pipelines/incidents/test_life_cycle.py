@@ -109,6 +109,18 @@ def test_a_novelty_that_is_taken_back_ends_its_incident() -> None:
     assert (only.status, only.message) == ("resolved", "its novelties were taken back")
 
 
+def test_an_incident_whose_first_novelty_is_taken_back_after_its_end_is_not_told_twice() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0), *episode("a", "cpu", 2 * MINUTE, 4 * MINUTE)], 4 * MINUTE)
+    feed.send([], 9 * MINUTE + 1000)
+    (first,) = feed.standing
+    assert (first.status, first.end) == ("resolved", T0 + 4 * MINUTE)
+    feed.send([news("a", "cpu", 0, "normal", revision=1, incident_state=None, since=None)], 9 * MINUTE + 5000)
+    back, true = feed.standing
+    assert (back.id, back.status, back.message) == (first.id, "resolved", "its novelties were taken back")
+    assert (true.status, true.start, true.end) == ("resolved", T0 + 2 * MINUTE, T0 + 4 * MINUTE)
+
+
 def test_a_later_revision_replaces_an_earlier_one_whichever_comes_first() -> None:
     first, second = news("a", "cpu", 0, record_score=60.0), news("a", "cpu", 0, record_score=99.0, revision=1)
     for rows in ([first, second], [second, first]):
@@ -192,6 +204,25 @@ def test_state_of_before_verdicts_had_a_line_of_the_log_or_values_opens(later: t
     both = joined(parts(first).drop(later), parts(second))
     assert both.columns == list(PARTS)
     assert [(each.metric, each.actual) for each in episodes(both)][-1] == ("cpu", 2.0)
+
+
+def test_what_links_three_machines_links_them_after_a_correction_though_one_was_over_before() -> None:
+    """A burst that is taken back linked two of three machines: so they were two groups, and the third was alone."""
+    again, last = 9 * MINUTE + 50_000, news("b", "mem", 10 * MINUTE + 48_000)
+    first = [row for name in "ab" for row in episode(name, "cpu", 0, 2 * MINUTE)] + episode("c", "cpu", 0, 30_000)
+    first += [row for name in "ab" for row in episode(name, "cpu", again, 40 * MINUTE)]
+    first += episode("a", "mem", again, 40 * MINUTE)
+    taken_back = [last | {"kind": "normal", "since": None, "incident_state": None, "revision": 1}]
+    live, once = Feed(), Feed()
+    for rows, until in (([*first, last], 20.5), ([], 20.9), (taken_back, 20.95), ([], 80)):
+        live.send(rows, round(until * MINUTE))
+    once.send([*first, last, *taken_back], 80 * MINUTE)
+
+    def known(feed: Feed) -> list[tuple[str, list[str], int | None]]:
+        return [(each.id, sorted(m.entity for m in each.machines), each.end) for each in feed.standing]
+
+    assert known(live) == known(once)
+    assert [machines for _, machines, _ in known(once)] == [["a", "b", "c"]]
 
 
 series = st.tuples(

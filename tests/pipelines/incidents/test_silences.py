@@ -72,6 +72,16 @@ def test_a_replay_that_reads_all_at_once_says_the_same_as_live() -> None:
     assert told(live) == told(replay) and len(told(live)) == 2
 
 
+def test_a_silence_that_lasts_is_written_again_each_day_though_the_watermark_stands() -> None:
+    feed, day = started(), 24 * 60 * MINUTE
+    feed.say(silence())
+    (first,) = feed.standing
+    for hours in range(1, 73):
+        feed.say(silence(time=6 * MINUTE + hours * 60 * MINUTE))
+    assert [row["revision"] - first.revision for row in feed.run.rows] == [0, day, 2 * day, 3 * day]
+    assert feed.standing[0].model_copy(update={"revision": first.revision}) == first
+
+
 def test_a_version_that_begins_later_says_nothing_of_silences_that_were_over_by_then() -> None:
     feed = Feed()
     feed.say(silence(9 * MINUTE))

@@ -12,8 +12,10 @@ import orjson
 import pytest
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Silence
 from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.jobs.incidents.silences import silent
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
 from pipelines.notify.left import LeftMails
@@ -52,6 +54,21 @@ def test_a_webhook_gets_the_message_the_whole_incident_and_a_deduplication_id() 
     assert entry["incident"] == orjson.loads(incident().to_json())
     assert entry["link"] == "https://console.example.org/#incident/aaa"
     assert "secret" not in said and receiver.url in said
+
+
+def test_a_message_that_nothing_is_received_names_no_machines_and_counts_none() -> None:
+    silence = Silence(input="*", since=1_767_571_200_000, noticed=1_767_571_500_000, time=1_767_571_500_000)
+    (found,) = silent("default", [silence], [], {}, 2**60)
+    given = settings(kind="webhook", url="http://127.0.0.1:9")
+    said = single(News(found.incident, "opened"), given.channels["night"], given, "v1")
+    assert said.title == "[critical] opened: nothing has been received since 00:00:00 UTC"
+    assert said.text.splitlines() == [
+        "nothing has been received since 00:00:00 UTC",
+        "",
+        "severity: critical (95)",
+        "time: 2026-01-05T00:00:00.000Z to now",
+        f"https://console.example.org/#incident/{found.incident.id}",
+    ]
 
 
 def test_a_summary_names_what_was_held_back_and_has_an_id_that_does_not_depend_on_the_order() -> None:
