@@ -307,6 +307,16 @@ def told(
 
 
 @app.command()
+def causes(data: Data, out: Out) -> None:
+    """Measure how often incidents name where a recorded fault of services with a call graph began: petshop, nezha.
+
+    Beside it stand two simple rankings of the same machines, how often it is said that none of them is the cause, and
+    how often shares are right.
+    """
+    _run("causes", None, data, out)
+
+
+@app.command()
 def wide(
     metrics: Annotated[int, typer.Option(min=64, help="Metrics of each machine.")] = 200,
     machines: Annotated[int, typer.Option(min=1, help="Machines of each kind.")] = 4,

@@ -93,7 +93,9 @@ def show(
         "note": found.note or "",
     }
     rows.block(f"incident {found.id}", parts)
-    _table("where it may have begun", [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates])
+    begun = [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates]
+    begun += [("none of these", "", f"{found.unknown_share:.0%}", "")] if found.unknown_share is not None else []
+    _table("where it may have begun", begun)
     _table("what changed in the logs", [_log_change(change) for change in found.log_changes])
     _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in found.machines])
     _table(

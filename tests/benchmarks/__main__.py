@@ -20,7 +20,7 @@ app = typer.Typer()
 def bench(name: str, report: Annotated[Path | None, typer.Argument()] = None) -> None:
     """Runs `tests.benchmarks.NAME.run`, and prints and writes the figures of those that have no output of their own."""
     figures = importlib.import_module(f"tests.benchmarks.{name}").run(*pickle.loads(sys.stdin.buffer.read()))
-    if name not in ("nab", "vus", "kinds", "told", "ablation"):
+    if name not in ("nab", "vus", "kinds", "told", "causes", "ablation"):
         text = json.dumps(figures, indent=2)
         if report:
             report.write_text(text + "\n", encoding="utf-8")

@@ -29,7 +29,7 @@ export function showIncident(place, found, known, around = null) {
     ...more, cared,
     ...(ofInput(incident) ? [] : seriesOf(found, around?.parents)),
     section("places", ...places(found, around?.parents, around?.needs)),
-    section("begun", ...causes(incident.candidates)),
+    section("begun", ...causes(incident.candidates, incident.unknown_share)),
     section("logs", ...logChanges(incident.log_changes)),
     section("around", ...moves(around), ...inForce(around)),
     section("similar", ...(ofInput(incident) ? [] : similar(found.similar))),

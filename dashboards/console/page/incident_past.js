@@ -3,12 +3,14 @@ import { duration, el, foreign, metricName, num, when } from "./dom.js";
 import { ofInput, plural, stateText } from "./incident_words.js";
 import { incidentLink } from "./place.js";
 
-export function causes(candidates = []) {
+// `unknown`: the share of its beginning elsewhere, or of nothing being wrong; absent in records of earlier versions.
+export function causes(candidates = [], unknown = null) {
   if (!candidates.length) return [];
   const items = candidates.map((it) => el("li", {},
     el("b", {}, foreign(it.entity)), " ", foreign(metricName(it.metric)), ` · ${num(it.share * 100, 2)} % · from `, when(it.since),
     el("div", { class: "soft" }, foreign(it.reason))));
-  return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items)];
+  const none = unknown === null ? [] : [el("p", { class: "soft" }, `At none of its machines: ${num(unknown * 100, 2)} %`)];
+  return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items), ...none];
 }
 
 export function logChanges(changes = []) {

@@ -71,7 +71,7 @@ class Candidate(Record):
     entity: Keyword = Field(description="the machine")
     metric: Keyword = Field(description="its first novel metric")
     since: Instant = Field(description="onset of the machine's first novelty")
-    share: Finite = Field(description="how likely it is, compared with the other machines; all add up to 1")
+    share: Finite = Field(description="how likely it is; those of all machines and `unknown_share` add up to 1")
     reason: Prose = Field(description="why, in words")
 
 
@@ -127,6 +127,11 @@ class Incident(Record):
     )
     candidates: list[Candidate] = Field(
         default_factory=list, description="up to five machines at which it may have begun, the most likely first"
+    )
+    unknown_share: Finite | None = Field(
+        None,
+        description="how likely it is that it began at none of its machines: elsewhere, or as nothing is wrong; absent "
+        "in records of earlier versions",
     )
     log_changes: list[LogChange] = Field(
         default_factory=list,

@@ -16,7 +16,7 @@ from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Rules
-from pipelines.jobs.incidents.causes import candidates
+from pipelines.jobs.incidents.causes import causes
 from pipelines.jobs.incidents.episode import STRONG, Episode
 from pipelines.jobs.incidents.links import Linked, linked, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
@@ -120,13 +120,12 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
     changes += [end + rules.quiet] if over and end is not None else []
     series = affected_series(episodes, rules, now)
     onsets = {burst.entity: burst.onset for burst in reversed(group)}
-    above = site.topology.around(onsets.items())
-    runs = {name: on for name, at in onsets.items() if (on := site.topology.parent(name, at)) is not None}
-    machines, causes = affected_machines(episodes), candidates(group, above, rules)
+    above, runs = site.topology.around(onsets.items())
+    machines, found = affected_machines(episodes), causes(group, above, runs, rules)
     changed = log_changes(episodes, site.new_lines, rules)
     near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
     went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
-    said_of_it = title(machines, series, causes[0].entity, above, runs, changed)
+    said_of_it = title(machines, series, found.candidates[0].entity, above, runs, changed)
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -146,7 +145,8 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
         machines=machines[:MACHINES],
         metrics=affected_metrics(episodes)[:METRICS],
         series=series[:SERIES],
-        candidates=causes,
+        candidates=found.candidates,
+        unknown_share=found.unknown,
         log_changes=changed,
         reopenings=len(spans) - 1,
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,

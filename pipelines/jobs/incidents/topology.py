@@ -62,21 +62,27 @@ class Topology:
             left += fresh
         return frozenset(tops or reached)
 
-    def around(self, onsets: Iterable[tuple[str, int]]) -> dict[str, tuple[str, ...]]:
-        """What some machines depend on, and what that depends on, and so on: by each machine what is next above it.
+    def around(self, onsets: Iterable[tuple[str, int]]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+        """What some machines depend on, and what that depends on, and so on.
 
         Args:
             onsets: Machines, and when they began to be novel, epoch milliseconds; of a machine the first one counts.
+
+        Returns:
+            For each machine what it depends on, without what that depends on; and what it runs on.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        above: dict[str, tuple[str, ...]] = {}
+        runs: dict[str, str] = {}
         for entity, at in onsets:
             left = [entity]
             while left:
                 name = left.pop()
-                if name not in found and (higher := self.above(name, at)):
-                    found[name] = higher
+                if name not in above and (higher := self.above(name, at)):
+                    above[name] = higher
                     left += higher
-        return found
+                    if (on := self.parent(name, at)) is not None:
+                        runs[name] = on
+        return above, runs
 
     def names(self) -> set[str]:
         """All machines that have a place, or have others below them."""

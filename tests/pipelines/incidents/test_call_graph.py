@@ -68,7 +68,7 @@ def test_two_services_that_share_one_they_depend_on_are_not_set_apart_by_the_top
 def test_a_circle_of_calls_has_all_its_services_on_top() -> None:
     topology = calls({"a": "b", "b": "c", "c": "a", "x": "a"})
     assert topology.roots("a", T0) == frozenset("abc") and topology.roots("x", T0) == frozenset("abcx")
-    assert topology.around([("x", T0)]) == {"x": ("a",), "a": ("b",), "b": ("c",), "c": ("a",)}
+    assert topology.around([("x", T0)])[0] == {"x": ("a",), "a": ("b",), "b": ("c",), "c": ("a",)}
 
 
 def test_what_a_machine_calls_does_not_change_when_it_moves() -> None:
@@ -77,7 +77,7 @@ def test_what_a_machine_calls_does_not_change_when_it_moves() -> None:
     assert topology.above("web", T0 - 1) == ("a", "cart") and topology.above("web", T0) == ("b", "cart")
 
 
-@pytest.mark.parametrize("size", [20])
+@pytest.mark.parametrize("size", [60])
 def test_a_site_in_which_every_service_calls_every_other_is_grouped_in_a_second(size: int) -> None:
     names = [f"s-{n:03}" for n in range(size)]
     site = Feed()
