@@ -10,6 +10,9 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# of several runs with one folder, each takes the next file that none has taken
+SHARED = $(if $(TAKEN),-p tests.taking_turns --taken=$(TAKEN))
+
 # tests start hundreds of processes: bytecode is kept, even where the shell says otherwise
 export PYTHONDONTWRITEBYTECODE =
 
@@ -39,14 +42,15 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser agents ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
-	@log=$$(mktemp); trap 'rm -f '$$log EXIT; \
-	$(MAKE) --no-print-directory test-servers > $$log 2>&1 & servers=$$!; \
-	$(MAKE) --no-print-directory test-alone; alone=$$?; \
+	@taken=$$(mktemp -d); trap 'rm -rf '$$taken EXIT; rest="$(MAKE) --no-print-directory test-alone TAKEN=$$taken"; \
+	{ $(MAKE) --no-print-directory test-servers; servers=$$?; \
+	  { [ -e $$taken/done ] || $$rest; } && exit $$servers; } > $$taken/log 2>&1 & others=$$!; \
+	$$rest; alone=$$?; touch $$taken/done; \
 	echo "Waiting for the tests that need Kafka, Elasticsearch or Spark, which ran beside these"; \
-	wait $$servers; servers=$$?; cat $$log; [ $$alone = 0 ] && [ $$servers = 0 ]
+	wait $$others; others=$$?; cat $$taken/log; [ $$alone = 0 ] && [ $$others = 0 ]
 
 test-alone: setup ## The tests that need no servers, but for the slow ones (pytest ends with 5 where ARGS select none)
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow and not stack" $(ARGS) || [ $$? = 5 ]
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow and not stack" $(SHARED) $(ARGS) || [ $$? = 5 ]
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]

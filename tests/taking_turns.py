@@ -1,0 +1,60 @@
+"""Two runs of pytest divide the files of tests between them while they run, so that both end at the same time.
+
+``make test`` runs the tests that need servers beside the others; when they are done, a second run helps with these.
+Each takes the next file that the other has not taken: ``pytest -p tests.taking_turns --taken=FOLDER``, with ``=``, as
+pytest looks for its configuration beside any path that stands alone. A file is taken by creating a file in the folder,
+which succeeds once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha1
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option."""
+    parser.addoption("--taken", type=Path, help="folder in which runs note which files they have taken")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Runs the tests of the files that this run takes, as pytest's own loop runs all."""
+    folder: Path | None = session.config.getoption("taken")
+    if folder is None or session.config.option.collectonly or session.testsfailed:
+        return None
+    mine = taken(session.items, folder)
+    item = next(mine, None)
+    while item is not None:
+        following = next(mine, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        item = following
+    return True
+
+
+def taken(items: list[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
+    """The tests that this run is to run; each file is taken when its turn has come.
+
+    Args:
+        items: All tests that the run has selected, those of a file together.
+        folder: Where files are taken.
+    """
+    for path, tests in groupby(items, lambda item: str(item.path)):
+        if _take(folder / sha1(path.encode()).hexdigest()):
+            yield from tests
+
+
+def _take(mark: Path) -> bool:
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
