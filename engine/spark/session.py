@@ -256,6 +256,21 @@ def submitted_session(more: Mapping[str, str] | None = None) -> SparkSession:
     return session
 
 
+def check_jvm() -> None:
+    """Checks that this process's JVM runs, unless ``spark-submit`` has started it.
+
+    Raises:
+        NewnormalError: ``SPARK_ENDED`` if it has ended by itself or was killed.
+    """
+    process = SparkContext._gateway.proc if SparkContext._gateway is not None else None
+    code = process.poll() if process is not None else None
+    if code is not None:
+        how = f"was killed by signal {-code}" if code < 0 else f"has ended with {code}"
+        accepted = "memory for heap, Python workers and what else a JVM needs; see the end of spark.log"
+        now = "nothing that was read is lost; the next start goes on from the checkpoints"
+        raise NewnormalError("SPARK_ENDED", f"Spark's JVM {how}", "this machine or container", accepted, now)
+
+
 def end(session: SparkSession, at_once: bool = False, patience: float = _JVM_ENDS_SECONDS) -> None:
     """Stops Spark and waits until its JVM and Python workers are gone; a new session then gets a JVM of its own.
 

@@ -93,6 +93,11 @@ jobs(
     "Spark removed files of a checkpoint each time they were copied",
     "try again when the job has less to do",
 )
+jobs(
+    "SPARK_ENDED",
+    "Spark's JVM was killed or has ended: mostly the memory of the machine or container was used up",
+    "give it more memory, or run fewer jobs in it; start again, it goes on from the checkpoints",
+)
 jobs("CLUSTER_UNREACHABLE", "no master answers, or the cluster gives no executor", "start it, or mend `spark.master`")
 jobs(
     "CHECKPOINT_PLACE",
