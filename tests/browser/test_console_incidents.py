@@ -63,6 +63,7 @@ def test_two_clicks_lead_to_the_plot_of_a_series_and_back_to_its_incident(page: 
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text("rack: 3 machines")
     expect(detail.locator(".causes li").first).to_contain_text("rack-7")
+    expect(detail.locator(".begun")).to_contain_text("At none of its machines: 25 %")
     changed = detail.locator("h3", has_text="What changed in the logs").locator("+ .causes li")
     expect(changed).to_have_text(re.compile("vm-1 and 1 more machine · from .*release 2.4 was started"))
     expect(detail.locator(".multiples .machine a")).to_have_text(["rack-7", "vm-1", "vm-2"])

@@ -44,6 +44,7 @@ def incident(identity: str, status: Any, score: int, machines: list[str], **more
         "candidates": [
             Candidate(entity=machines[0], metric="cpu", since=start, share=0.75, reason="it began first")
         ],
+        "unknown_share": 0.25,
     }  # fmt: skip
     return Incident(**{"id": identity, "status": status, **values, **more})
 
