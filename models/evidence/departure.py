@@ -106,13 +106,21 @@ class Departure(NamedTuple):
 def _median(departure: Record, value: float) -> float:
     """The (lower) median of the recent values; ``value`` where there is none."""
     count = min(int(departure.count), RECENT)
+    place, low, high = (count - 1) // 2, -math.inf, math.inf
     for i in range(count):
+        middle = float(departure.recent[i])
+        if not low < middle < high:  # it is known to lie beside the median
+            continue
         below = equal = 0
         for k in range(count):
-            below += departure.recent[k] < departure.recent[i]
-            equal += departure.recent[k] == departure.recent[i]
-        if below <= (count - 1) // 2 < below + equal:
-            return float(departure.recent[i])
+            below += departure.recent[k] < middle
+            equal += departure.recent[k] == middle
+        if below > place:
+            high = middle
+        elif below + equal > place:
+            return middle
+        else:
+            low = middle
     return value
 
 

@@ -35,6 +35,9 @@ class RegimesConfig:
             comes with a jump.
         recall_fit: Standard deviations by which the mean of an incident may lie from the recalled regime, beside
             ``tolerance``.
+        habit: A return of a kept regime of which no value was told is news while the returns before it, less what is
+            forgotten of them, are fewer than this; then it is what the series does. Three in a row are told. They are
+            forgotten over about as many values as a month of minutes has.
         tolerance: Share of the distance between two levels to which it is known: a kept regime may lie so far beside
             where it was, and the latest values of a new level so far from its mean.
         pace: Weight of the newest value in the mean of the latest values of an incident.
@@ -102,6 +105,10 @@ class RegimesConfig:
             "measured: 0.7 or 1: recognised −.06 to −.12; no bound: balanced accuracy −.015 (model.md, Kinds)",
             off=1000000.0,
         ),
+    ] = 2.0
+    habit: Annotated[
+        float,
+        Constant("times", 0, 1000, "measured: new normals 1.7 a series and month, else 3.7 (model.md)", off=1000.0),
     ] = 2.0
     tolerance: Annotated[float, Constant("share", 0, 1, "chosen by hand", off=0)] = 0.1
     pace: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand")] = 0.15

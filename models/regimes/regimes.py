@@ -34,6 +34,12 @@ from models.verdicts import Kind
 _NONE = -1
 """No kind."""
 
+_LEAP = 12.0
+"""Standard deviations between two kept regimes from which on each return is news, a habit or not."""
+
+_KEPT = 1 - 1 / 43_200
+"""Share of the returns of kept regimes that is remembered a value."""
+
 _ANOMALY, _STATE_CHANGE = Kind.ANOMALY.code, Kind.STATE_CHANGE.code
 _NEW_NORMAL, _RECOVERED = Kind.NEW_NORMAL.code, Kind.RECOVERED.code
 
@@ -85,8 +91,13 @@ class Decision(NamedTuple):
 
 
 def new_state(n: int) -> Columns:
-    """The columns for n series of which nothing is known."""
-    columns: Columns = {"last": np.zeros(n, np.float32), "counted": np.zeros(n, np.bool_)}
+    """The columns for n series of which nothing is known.
+
+    ``last``: place of the last value; ``habit``: returns of kept regimes, less what is forgotten; ``counted``: whether
+    the machine counts an incident of the series as open.
+    """
+    columns: Columns = {"last": np.zeros(n, np.float32), "habit": np.zeros(n, np.float32)}
+    columns["counted"] = np.zeros(n, np.bool_)
     return columns | reference.new_state(n) | incidents.new_state(n) | kept.new_state(n)
 
 
@@ -208,7 +219,9 @@ def _weigh_incident(
 
     loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
-    if (accepted and loud) or recalled:
+    leaps = abs(recall - present) >= _LEAP * told.scale
+    news = loud or (recalled and (leaps or regime.habit < config.habit))
+    if (accepted or recalled) and news:
         kind = _NEW_NORMAL
     elif was and not is_open and loud and usual:
         kind = _RECOVERED
@@ -233,7 +246,7 @@ def _weigh_incident(
     )
     shift = recall if recalled else present + challenger.mean
     since = incident.onset if was or is_open else company.since if recalled else NEVER
-    told_of = (loud and (was or is_open)) or recalled
+    told_of = news and (was or is_open or recalled)
     announced = is_open and (incident.told or switch)
     return Decision(
         kind,
@@ -275,6 +288,7 @@ def learn_regime(
     regime.last = place
     if decision.calm:
         learn_calm(config, detector, regime, decision.told, step)
+    regime.habit *= _KEPT
     if not decision.concerned:
         return
     if decision.inside:
@@ -287,6 +301,7 @@ def learn_regime(
         regime.level += decision.incident.challenger.latest
         regime.drift += decision.incident.challenger.latest
     if decision.switch:
+        regime.habit += 1.0 if decision.recalled else 0.0
         switch_to(regime, decision.slot, decision.shift, step.seen)
 
 

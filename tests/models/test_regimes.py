@@ -155,3 +155,14 @@ def test_a_small_change_is_accepted_and_known_when_it_comes_again() -> None:
     assert new[:, :60].any(axis=1).mean() >= 0.9
     assert new[:, 150:155].any(axis=1).mean() >= 0.8
     assert new[:, 300:305].any(axis=1).mean() >= 0.8
+
+
+def test_what_comes_back_quietly_again_and_again_is_a_habit_and_told_three_times_only() -> None:
+    """The fourth quiet return within a month's memory is what the series does, like the turns of traffic."""
+    turns = [(150, 0.0), (150, 4.5)] * 4
+    new = _many((600, 0.0), (150, 4.5), *turns)[:, 600:] == Kind.NEW_NORMAL.code
+    told = np.stack([new[:, begin : begin + 150].any(axis=1) for begin in range(0, new.shape[1], 150)], axis=1)
+    assert told[:, 1:4].mean() >= 0.8, "it is told when it comes back three times"
+    assert told[:, 4:].mean() <= 0.1
+    always = _many((600, 0.0), (150, 4.5), *turns, regimes=RegimesConfig(habit=1000.0))[:, 1200:]
+    assert (always == Kind.NEW_NORMAL.code).any(axis=1).mean() >= 0.9, "without a habit it is told each time"
