@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.spec.duration import duration_ms
 from pipelines.chaos.verifier.verify import Site, Written
@@ -28,18 +28,19 @@ def make_reference(settings: Settings) -> None:
     Registry(settings).put(Version(name=REFERENCE, base=FIRST, jobs=jobs, created=1))
 
 
-def site(settings: Settings, until: int, versions: Sequence[str] = (FIRST,)) -> Site:
+def site(settings: Settings, until: int, versions: Sequence[str] = (FIRST,), restored: Collection[str] = ()) -> Site:
     """What is verified.
 
     Args:
         settings: The settings with which the versions ran, with the addresses of both servers.
         until: Windows that end by then are closed and compared, epoch milliseconds.
         versions: The versions that ran while there were faults.
+        restored: Those of them that went back to a savepoint meanwhile.
     """
     return Site(
         bootstrap=settings.kafka.bootstrap or "",
         elasticsearch=settings.elasticsearch.url or "",
-        versions=[_written(name, settings.alias) for name in versions],
+        versions=[_written(name, settings.alias, name in restored) for name in versions],
         reference=_written(REFERENCE, None),
         window=duration_ms(settings.window.size),
         out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
@@ -48,6 +49,6 @@ def site(settings: Settings, until: int, versions: Sequence[str] = (FIRST,)) -> 
     )
 
 
-def _written(name: str, alias: str | None) -> Written:
+def _written(name: str, alias: str | None, restored: bool = False) -> Written:
     suffix = VersionNames(name).suffix
-    return Written(name, suffix, f"{alias}{suffix}-2*" if alias else None)
+    return Written(name, suffix, f"{alias}{suffix}-2*" if alias else None, restored)

@@ -31,7 +31,11 @@ class DriverProcess:
         self._process: ServerProcess | None = None
 
     def start(self, *options: str) -> None:
-        """Starts the pipeline; must be called from the main thread, whose end the pipeline does not outlive."""
+        """Starts the pipeline; must be called from the main thread, whose end the pipeline does not outlive.
+
+        Args:
+            options: Options of this start.
+        """
         self._process = self._started(*self._command, *options)
 
     def mend(self) -> bool:

@@ -1,4 +1,9 @@
-"""What an operator does while a chaos run lasts: replays into a second version, keeps a savepoint, promotes."""
+"""What an operator does while a chaos run lasts.
+
+Kafka forgets the beginning of what is archived, and a second version is replayed from the archive; a savepoint is kept,
+the second version promoted, the first one put back to the savepoint and promoted again; a third version is forked from
+the savepoint and retired.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,20 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pipelines.chaos.driver import DriverProcess, environment
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-SECOND = "v2"
-_COMMAND_SECONDS = 120.0
+from engine.address import kafka_options
+from engine.spark.checkpoint_offsets import committed_offsets
+from pipelines.chaos.driver import DriverProcess, environment
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.archive.archived import readers
+
+SECOND, THIRD = "v2", "v3"
+_SAVEPOINT = "chaos"
+RESTORE = "restore the savepoint"
+_COMMAND_SECONDS, _KAFKA_SECONDS = 180.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -28,21 +43,56 @@ class Operation:
     act: Callable[[], bool]
 
 
-def operations(second: DriverProcess) -> Iterator[Operation]:
+def operations(first: DriverProcess, second: DriverProcess, settings: Settings) -> Iterator[Operation]:
     """The operations of a run, in their order.
 
     Args:
+        first: The pipeline.
         second: The process that replays into the second version and then keeps it live.
+        settings: The settings of the pipeline, with the addresses of the servers.
     """
 
-    def begin() -> bool:
+    def replay() -> bool:
+        if not forgotten(settings):
+            return False
         second.start()
         return True
 
-    yield Operation(f"replay into {SECOND}", 0.1, begin)
-    yield Operation("savepoint", 0.3, lambda: command(second, "savepoint", "create", "chaos"))
-    yield Operation(f"promote {SECOND}", 0.5, lambda: command(second, "promote", SECOND, "--yes"))
-    yield Operation("promote v1", 0.75, lambda: command(second, "promote", "v1", "--yes"))
+    def restore() -> bool:
+        first.stop()
+        done = command(second, "savepoint", "restore", _SAVEPOINT, "--yes")
+        first.start()
+        return done
+
+    def retire() -> bool:
+        command(second, "savepoint", "fork", _SAVEPOINT, "--as", THIRD)  # it may be there since an attempt before
+        return command(second, "retire", THIRD, "--yes")
+
+    yield Operation(f"replay into {SECOND} from the archive", 0.1, replay)
+    yield Operation("savepoint", 0.3, lambda: command(second, "savepoint", "create", _SAVEPOINT))
+    yield Operation(f"promote {SECOND}", 0.45, lambda: command(second, "promote", SECOND, "--yes"))
+    yield Operation(RESTORE, 0.55, restore)
+    yield Operation("promote v1", 0.7, lambda: command(second, "promote", "v1", "--yes"))
+    yield Operation(f"fork and retire {THIRD}", 0.8, retire)
+
+
+def forgotten(settings: Settings) -> bool:
+    """Deletes from Kafka the beginning of what the archive has and v1 has read; ``False`` if some of it is missing."""
+    checkpoints, wanted = settings.folder("checkpoints"), list[TopicPartition]()
+    for job, name in (("extractor", topics.TELEMETRY), ("templates", topics.LOGS)):
+        topic = settings.topic(name)
+        kept = readers(settings, [topic])[topic].end
+        for p, read in committed_offsets(checkpoints / job).get(topic, {}).items():
+            wanted.append(TopicPartition(topic, int(p), min(kept.get(int(p), 0), read)))
+    if len(wanted) < 2 * settings.kafka.partitions or not all(each.offset for each in wanted):
+        return False
+    admin = AdminClient(kafka_options(settings.kafka.bootstrap or ""))
+    try:
+        for future in admin.delete_records(wanted, request_timeout=_KAFKA_SECONDS).values():
+            future.result()
+    except KafkaException:
+        return False
+    return True
 
 
 def command(driver: DriverProcess, *words: str) -> bool:

@@ -13,14 +13,14 @@ from pathlib import Path
 from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
-from engine.spec.duration import duration_ms
+from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
 from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.faults import FAULTS, Scene, outage, watermarks
 from pipelines.chaos.footprint import Footprint
 from pipelines.chaos.load import Load
-from pipelines.chaos.operations import SECOND, Operation, operations
+from pipelines.chaos.operations import RESTORE, SECOND, Operation, operations
 from pipelines.chaos.plan import Planned, planned
 from pipelines.chaos.report import Disturbance, append
 from pipelines.chaos.results import Results
@@ -83,6 +83,7 @@ class Conductor:
     say: Callable[[str], None]
     done: Callable[[Disturbance], None]
     disturbances: list[Disturbance] = field(default_factory=list)
+    _agenda: list[Operation] = field(default_factory=list)
 
     def run(self) -> Course:
         """Runs everything; returns what was counted.
@@ -97,13 +98,15 @@ class Conductor:
             settings = Endpoints(servers.bootstrap, servers.url).settings(self.settings)
             _prepare(settings)
             state, environment = self.settings.state, _environment(self.settings, servers)
+            window = duration_ms(self.settings.window.size)
+            begin = (int(time.time() * 1000) - _AGO_MS) // window * window
             driver = DriverProcess(state, environment, state / "driver.log", "run")
-            second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND)
+            replay = ("replay", "--as", SECOND, "--job", "extractor", "--from", iso(begin))
+            second = DriverProcess(state, environment, state / "second.log", *replay)
+            self._agenda = list(operations(driver, second, settings)) if self.replay else []
             results = Results(servers.url, f"{self.settings.alias}-2*")
             stack.callback(results.close)
             scene = Scene(servers, driver, second, random.Random(self.seed))
-            window = duration_ms(self.settings.window.size)
-            begin = (int(time.time() * 1000) - _AGO_MS) // window * window
             with _stopped(driver, second), Load(servers.bootstrap, Scenario(self.seed, begin), self.speed) as load:
                 driver.start()
                 self._disturb(scene, results)
@@ -113,8 +116,9 @@ class Conductor:
                 until = load.finish(window)
                 self._process_all(driver, second)
             self.say("counting")
-            second_ran = any(each.operation for each in self.disturbances)
-            tally = verify(site(settings, until, (FIRST, SECOND) if second_ran else (FIRST,)))
+            done = {each.fault for each in self.disturbances if each.operation}
+            restored = (FIRST,) if RESTORE in done else ()
+            tally = verify(site(settings, until, (FIRST, SECOND) if done else (FIRST,), restored))
             return Course(self.disturbances, results.course, tally)
 
     def _process_all(self, driver: DriverProcess, second: DriverProcess) -> None:
@@ -134,7 +138,7 @@ class Conductor:
         if not self._until(scene, lambda: results.look() > 0, _FIRST_SECONDS):
             raise NewnormalError("CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log))
         results.began, results.course = time.monotonic(), []
-        agenda = list(operations(scene.second)) if self.replay else []
+        agenda = self._agenda
         if self.outage is not None:
             self._fault(scene, results, Planned(outage(self.outage), 60 * self.outage, _CALM_SECONDS, at_once=False))
             self._until(scene, lambda: results.look() < 0, _CALM_SECONDS)
@@ -245,6 +249,8 @@ def _environment(settings: Settings, servers: Servers) -> dict[str, str]:
         "NEWNORMAL_ELASTICSEARCH__USER": login.USER if word else "",
         "NEWNORMAL_ELASTICSEARCH__PASSWORD_FILE": word,
         "NEWNORMAL_CONSOLE__PORT": "0",
+        **({"NEWNORMAL_ARCHIVE__PATH": str(settings.archive.path)} if settings.archive.path else {}),
+        "NEWNORMAL_ARCHIVE__EVERY": "5s",
         "NEWNORMAL_WINDOW__ALLOWED_LATENESS": settings.window.allowed_lateness,
         "NEWNORMAL_ENGINE__MAX_MESSAGES": str(_FEW_MESSAGES),
     }

@@ -25,7 +25,10 @@ def chaos(
         "chaos"
     ),
     replay: Annotated[
-        bool, typer.Option(help="Meanwhile replay into a second version, and promote it and the first one again.")
+        bool,
+        typer.Option(
+            help="Meanwhile replay into a second version from the archive, restore a savepoint, promote and retire."
+        ),
     ] = True,
     outage: Annotated[
         float | None,
@@ -60,7 +63,9 @@ def chaos(
     with _scratch(keep) as state, Display(console) as display:
         display.say(f"scratch directory {state}")
         with apart(state):
-            settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
+            archive = {"archive.path": state / "archive"} if replay else {}
+            own = {"window.allowed_lateness": "3m", "console.port": 0, **archive}
+            settings: Settings = load(state_dir=state, **own)
             course = Conductor(settings, out, seed, minutes, speed, replay, outage, display.say, display.done).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
     console.print(summary(course.disturbances))

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -198,7 +198,8 @@ def restore(
     """Put the jobs, which must not run, back to a savepoint; with --shards, divide their state anew.
 
     What they have written since then they compute and write again: verdicts with the same identity replace the old
-    ones in Elasticsearch, and in Kafka the topics have both.
+    ones in Elasticsearch, and in Kafka the topics have both. Without --job, the normalizers go on where they are, as
+    samples that are written again would count twice.
     """
     from pipelines.savepoints.chosen_jobs import chosen_jobs  # noqa: PLC0415  as below
     from pipelines.savepoints.restoring import Plan  # noqa: PLC0415  Spark: only for this command
@@ -209,6 +210,11 @@ def restore(
     names = chosen_jobs(savepoint, jobs, program)
     before = max((savepoint.jobs[job].shards for job in names), default=0) or 1
     plan = Plan(catalogue, savepoint, names, settings, shards or before, program)
+    if not jobs and (staying := plan.staying()) and len(staying) < len(names):
+        names = tuple(job for job in names if job not in staying)
+        plan = replace(plan, jobs=names)
+        go = f"{', '.join(staying)} will go on where {'it is' if len(staying) == 1 else 'they are'}"
+        typer.echo(f"{go}: what was written since the savepoint would be counted twice (--job restores it, too)")
     plan.check()
     if again := plan.again():
         told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())

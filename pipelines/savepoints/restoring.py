@@ -63,13 +63,25 @@ class Plan:
         since = {job: last_committed(self.checkpoints / job) - self.savepoint.jobs[job].batch for job in self.jobs}
         return {job: batches for job, batches in since.items() if batches > 0}
 
+    def staying(self) -> tuple[str, ...]:
+        """The jobs that had better go on where they are: what they would write again would be counted twice.
+
+        They write samples and lines only, and have written all of these since the savepoint. With another number of
+        shards they cannot stay.
+        """
+        jobs = self.savepoint.jobs
+        return tuple(job for job in self.again() if _writes_raw(job) and jobs[job].shards in (0, self.shards))
+
     def doubled(self) -> str:
         """What will be counted twice, as jobs are restored that read as new what an earlier one writes again; or empty.
 
         Windows, verdicts and incidents that are written again have the identity of those of before, samples and lines
-        have none.
+        have none. A job whose checkpoint is gone has gone on, too, as far as is known.
         """
-        again = [job for job in self.again() if job in LINKS and LINKS[job].outputs and set(LINKS[job].outputs) <= RAW]
+        gone = [
+            job for job in self.jobs if last_committed(self.checkpoints / job) < 0 <= self.savepoint.jobs[job].batch
+        ]
+        again = [job for job in self.jobs if _writes_raw(job) and job in {*self.again(), *gone}]
         written = {topic for job in again for topic in LINKS[job].outputs}
         readers = [job for job in self.jobs if job in LINKS and written & set(LINKS[job].inputs)]
         if not readers:
@@ -114,6 +126,11 @@ def restore(plan: Plan, spark: SparkSession) -> None:
         made = {job: _made(plan, job, spark) for job in plan.jobs}
         for job, folder in made.items():
             _replace(plan.checkpoints / job, folder)
+
+
+def _writes_raw(job: str) -> bool:
+    """Whether a job writes nothing but records that cannot be told from new ones when they are written again."""
+    return job in LINKS and bool(LINKS[job].outputs) and set(LINKS[job].outputs) <= RAW
 
 
 def _replace(checkpoint: Path, made: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -203,3 +204,21 @@ def test_a_restoration_says_whether_samples_will_be_counted_twice(tmp_path: Path
         "normalizer, log_normalizer will write logs, telemetry again, and extractor, archive count it"
     )
     assert doubled("extractor", "detector", "sink") == doubled("normalizer", "sink") == ""
+
+
+def test_a_restoration_of_all_jobs_leaves_those_where_they_are_whose_samples_would_count_twice(tmp_path: Path) -> None:
+    settings = load(state_dir=tmp_path)
+    names = ("normalizer", "log_normalizer", "extractor", "detector")
+    jobs = dict.fromkeys(names, SavedJob(batch=3, offsets={}, shards=2))
+    savepoint = Savepoint(name="s", version="v1", created=1, program="1", settings={}, jobs=jobs)
+    for name, batch in (("normalizer", 8), ("log_normalizer", 3), ("extractor", 8)):
+        checkpoint(settings.folder("checkpoints") / name, batch=batch, snapshot=3)
+
+    def plan(shards: int) -> Plan:
+        return Plan(Catalogue(settings), savepoint, names, settings, shards)
+
+    assert plan(2).staying() == ("normalizer",), "the other one has written nothing since then"
+    assert plan(4).staying() == (), "all jobs of a start have the same number of shards"
+    shutil.rmtree(settings.folder("checkpoints") / "log_normalizer")
+    assert plan(2).staying() == ("normalizer",), "a checkpoint that is gone has to be made"
+    assert plan(2).doubled().startswith("normalizer, log_normalizer will write logs, telemetry again, and extractor")
