@@ -1,8 +1,7 @@
-"""What an operator does while a chaos run lasts.
+"""What an operator does while a chaos run lasts: replays into a second version, keeps a savepoint, promotes.
 
-Kafka forgets the beginning of what is archived, and a second version is replayed from the archive; a savepoint is kept,
-the second version promoted, the first one put back to the savepoint and promoted again; a third version is forked from
-the savepoint and retired.
+With ``--restore`` Kafka forgets the beginning of what is archived, and the replay begins in the archive; the first
+version is put back to the savepoint; and a third version is forked from it and retired.
 """
 
 from __future__ import annotations
@@ -43,17 +42,18 @@ class Operation:
     act: Callable[[], bool]
 
 
-def operations(first: DriverProcess, second: DriverProcess, settings: Settings) -> Iterator[Operation]:
+def operations(first: DriverProcess, second: DriverProcess, settings: Settings, restored: bool) -> Iterator[Operation]:
     """The operations of a run, in their order.
 
     Args:
         first: The pipeline.
         second: The process that replays into the second version and then keeps it live.
         settings: The settings of the pipeline, with the addresses of the servers.
+        restored: Whether the replay begins in the archive, and the savepoint is restored and forked.
     """
 
     def replay() -> bool:
-        if not forgotten(settings):
+        if restored and not forgotten(settings):
             return False
         second.start()
         return True
@@ -68,12 +68,14 @@ def operations(first: DriverProcess, second: DriverProcess, settings: Settings) 
         command(second, "savepoint", "fork", _SAVEPOINT, "--as", THIRD)  # it may be there since an attempt before
         return command(second, "retire", THIRD, "--yes")
 
-    yield Operation(f"replay into {SECOND} from the archive", 0.1, replay)
+    yield Operation(f"replay into {SECOND}", 0.1, replay)
     yield Operation("savepoint", 0.3, lambda: command(second, "savepoint", "create", _SAVEPOINT))
-    yield Operation(f"promote {SECOND}", 0.45, lambda: command(second, "promote", SECOND, "--yes"))
-    yield Operation(RESTORE, 0.55, restore)
-    yield Operation("promote v1", 0.7, lambda: command(second, "promote", "v1", "--yes"))
-    yield Operation(f"fork and retire {THIRD}", 0.8, retire)
+    yield Operation(f"promote {SECOND}", 0.5, lambda: command(second, "promote", SECOND, "--yes"))
+    if restored:
+        yield Operation(RESTORE, 0.55, restore)
+    yield Operation("promote v1", 0.75, lambda: command(second, "promote", "v1", "--yes"))
+    if restored:
+        yield Operation(f"fork and retire {THIRD}", 0.8, retire)
 
 
 def forgotten(settings: Settings) -> bool:

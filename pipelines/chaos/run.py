@@ -68,6 +68,7 @@ class Conductor:
         minutes: For how long faults are done.
         speed: Seconds of event time for each second.
         replay: Whether a second version is replayed, runs beside the first one, and is promoted.
+        restore: Whether the replay begins in the archive, and the first version goes back to a savepoint meanwhile.
         outage: Minutes for which Elasticsearch is away, as the only fault; ``None``: random faults.
         say: Is told what happens now.
         done: Is given each fault that is over.
@@ -79,6 +80,7 @@ class Conductor:
     minutes: float
     speed: float
     replay: bool
+    restore: bool
     outage: float | None
     say: Callable[[str], None]
     done: Callable[[Disturbance], None]
@@ -101,9 +103,9 @@ class Conductor:
             window = duration_ms(self.settings.window.size)
             begin = (int(time.time() * 1000) - _AGO_MS) // window * window
             driver = DriverProcess(state, environment, state / "driver.log", "run")
-            replay = ("replay", "--as", SECOND, "--job", "extractor", "--from", iso(begin))
-            second = DriverProcess(state, environment, state / "second.log", *replay)
-            self._agenda = list(operations(driver, second, settings)) if self.replay else []
+            of_archive = ("--job", "extractor", "--from", iso(begin)) if self.restore else ()
+            second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND, *of_archive)
+            self._agenda = list(operations(driver, second, settings, self.restore)) if self.replay else []
             results = Results(servers.url, f"{self.settings.alias}-2*")
             stack.callback(results.close)
             scene = Scene(servers, driver, second, random.Random(self.seed))

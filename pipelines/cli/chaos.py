@@ -26,10 +26,15 @@ def chaos(
     ),
     replay: Annotated[
         bool,
-        typer.Option(
-            help="Meanwhile replay into a second version from the archive, restore a savepoint, promote and retire."
-        ),
+        typer.Option(help="Meanwhile replay into a second version, and promote it and the first one again."),
     ] = True,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore",
+            help="The replay begins in the archive; a savepoint is restored; a third version is forked and retired.",
+        ),
+    ] = False,
     outage: Annotated[
         float | None,
         typer.Option(
@@ -63,10 +68,11 @@ def chaos(
     with _scratch(keep) as state, Display(console) as display:
         display.say(f"scratch directory {state}")
         with apart(state):
-            archive = {"archive.path": state / "archive"} if replay else {}
+            archive = {"archive.path": state / "archive"} if restore else {}
             own = {"window.allowed_lateness": "3m", "console.port": 0, **archive}
             settings: Settings = load(state_dir=state, **own)
-            course = Conductor(settings, out, seed, minutes, speed, replay, outage, display.say, display.done).run()
+            told = display.say, display.done
+            course = Conductor(settings, out, seed, minutes, speed, replay, restore, outage, *told).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
     console.print(summary(course.disturbances))
     tally, stalled = course.tally, sum(each.stalled for each in course.disturbances)

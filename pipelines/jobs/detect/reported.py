@@ -1,8 +1,12 @@
-"""Alerts by rules: keeps since when a rule has reported a series, so that an alert has an onset and a recovery."""
+"""Alerts by rules: keeps since when a rule has reported a series, so that an alert has an onset and a recovery.
+
+So has an anomaly in a window that must not be learned from: the model, which forgets such a window, knows no incident
+that could end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import polars as pl
@@ -20,27 +24,36 @@ def new_column(n: int) -> Columns:
     return {"reported": np.full(n, NEVER, np.int64)}
 
 
-def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, StateTable]) -> pl.DataFrame:
+def followed(
+    verdicts: pl.DataFrame, tables: Mapping[str | None, StateTable], untaught: Collection[str] = ()
+) -> pl.DataFrame:
     """Gives each verdict of an alert the alert's onset; the first ordinary verdict after the alert becomes a recovery.
 
     Args:
         verdicts: Columns of `Novelty`, with the rules applied, in order of time.
         tables: State tables with the column of `new_column`, which is updated. A table by metric name has a row per
             machine; the table under ``None`` has a row per machine and metric, for all other metrics.
+        untaught: Ids of the rules that forbid to learn.
     """
     known = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
-    by_rule = verdicts["reported_by"].is_not_null()
+    now = pl.col("reported_by").is_not_null()
+    if untaught:
+        lasts = (pl.col("kind") == "anomaly") | ((pl.col("incident_state") == "open") & (pl.col("kind") != "absence"))
+        kept_from = pl.col("rules").list.eval(pl.element().is_in(list(untaught))).list.any().fill_null(False)
+        now |= lasts.fill_null(False) & kept_from
+    by_rule = verdicts.select(now).to_series()
     if not known.height and not by_rule.any():
         return verdicts
     concerned = pl.concat([known.select(_KEY), verdicts.filter(by_rule).select(_KEY)]).unique()
     part = verdicts.with_row_index("_row").join(concerned, on=_KEY, how="semi", maintain_order="left")
     part = part.join(known, on=_KEY, how="left", maintain_order="left")
-    part = part.with_columns(_now=pl.col("reported_by").is_not_null())
+    part = part.with_columns(_now=now)
     part = part.with_columns(_was=pl.col("_now").shift(1).over(_KEY).fill_null(pl.col("_onset").is_not_null()))
     own = pl.when(pl.col("_now") & ~pl.col("_was")).then(pl.coalesce("since", "window_start"))
     began = pl.coalesce(own.forward_fill().over(_KEY), "_onset")
     muted = pl.col("rules").is_not_null() & (pl.col("probability") == 1.0)
-    ends = ~pl.col("_now") & pl.col("_was") & (pl.col("kind") == "normal") & ~muted
+    over = (pl.col("kind") == "normal") & pl.col("incident_state").is_null()  # of an open incident the model says it
+    ends = ~pl.col("_now") & pl.col("_was") & over & ~muted
     part = part.with_columns(
         kind=pl.when(ends).then(pl.lit("recovered")).otherwise("kind"),
         since=pl.when(pl.col("_now") | ends).then(began).otherwise("since"),

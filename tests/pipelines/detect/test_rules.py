@@ -95,12 +95,29 @@ def test_a_silenced_window_has_no_figures_that_only_news_have() -> None:
 
 
 def learned_in(state: DetectionState) -> dict[str, dict[str, list[Any]]]:
-    """A copy of the tables of a state, but for what was last said on `detector.state` and when windows came."""
-    apart = ("said.", "heard.")
+    """A copy of the tables of a state, but for what was last said or reported, and when windows came."""
+    apart = ("said.", "heard.", "reported")
     return {
         name: table.drop_columns([column for column in table.column_names if column.startswith(apart)]).to_pydict()
         for name, table in state.to_tables().items()
     }
+
+
+@pytest.mark.parametrize("cut", [None, 150, 151, 152, 153])
+def test_an_anomaly_that_must_not_be_learned_is_over_with_the_next_ordinary_window_and_not_only_after_a_day(
+    cut: int | None,
+) -> None:
+    """The model forgets such a window, so it knows no incident that could end; `incidents` would hold it open."""
+    values = noise()
+    values[150], values[151] = 900.0, 950.0
+    rows, rules = frame({("a", "cpu"): values}), in_force(start=100 * STEP, skip_learning=True)
+    verdicts, state = DETECTION.process(rows[: cut or 200], DETECTION.new_state(), rules)
+    verdicts = pl.concat([verdicts, DETECTION.process(rows[cut or 200 :], state, rules)[0]])
+    news = verdicts.filter(pl.col("window_start").is_between(149 * STEP, 170 * STEP))
+    news = news.filter(pl.col("kind") != "normal")
+    assert news.select("kind", "incident_state", pl.col("window_start") // STEP, pl.col("since") // STEP).rows() == [
+        ("anomaly", "open", 150, 150), ("anomaly", "open", 151, 150), ("recovered", "closed", 152, 150),
+    ]  # fmt: skip
 
 
 def test_skip_learning_leaves_the_state_as_it_was_and_still_reports() -> None:

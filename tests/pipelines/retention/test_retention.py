@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from deploy.embedded.endpoints import Endpoints
 from engine.formats.columnar import encode
+from engine.kafka.admin import delete_topics, ensure_topics
 from engine.runtime.intake import KAFKA
 from engine.spec.duration import epoch_ms
 from pipelines.cli.main import app
@@ -152,3 +153,20 @@ def test_a_dry_run_shows_what_would_go_and_deletes_nothing(
     assert folder.days() == list(DAYS)
     assert "deleted 3 of 3" in CliRunner().invoke(app, ["retention"]).output
     assert folder.days() == []
+
+
+@pytest.mark.servers
+def test_the_command_says_for_how_long_kafka_keeps_late_records_from_now_on(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bootstrap, late = settings.kafka.bootstrap or "", settings.topic("features.late")
+    ensure_topics(bootstrap, {late: {"retention.ms": "604800000"}}, 1)
+    given = {"NAMESPACE": "kept.", "STATE_DIR": settings.state_dir, "KAFKA__RETENTION": "6d"}
+    given |= {"KAFKA__BOOTSTRAP": bootstrap, "ELASTICSEARCH__URL": settings.elasticsearch.url}
+    for name, value in given.items():
+        monkeypatch.setenv(f"NEWNORMAL_{name}", str(value))
+    shown = CliRunner().invoke(app, ["retention"]).output
+    assert "late records: 6d are kept" in shown
+    assert f"topic {late}: Kafka keeps its messages for 6d" in shown
+    assert "None" not in shown
+    delete_topics(bootstrap, [late])

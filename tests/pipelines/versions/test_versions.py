@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import structlog
@@ -14,15 +14,22 @@ from confluent_kafka import Producer
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
 from pipelines.jobs import LINKS
+from pipelines.jobs.index.document import SinkDocument
+from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.jobs.index.sink import Sink, SinkConfig
 from pipelines.versions import retirement
 from pipelines.versions.overview import view
 from pipelines.versions.plan import differing, planned, same
 from pipelines.versions.program import VersionProgram
+from pipelines.versions.promotion import promote
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version, from_job
+from tests.dashboards.console_documents import NOVELTIES
 
 NOW = 1_800_000_000_000
 V1 = Version.first()
@@ -285,3 +292,33 @@ def test_a_version_whose_jobs_have_not_started_yet_is_looked_at_like_any_other(
     settings = load(namespace=f"r{uuid.uuid4().hex[:8]}.", state_dir=tmp_path, **addresses)
     seen = view(made("v2", "detector"), settings)
     assert (seen.shown, seen.documents, seen.lag, seen.pids) == (False, 0, 0, [])
+
+
+@pytest.mark.servers
+def test_a_version_that_is_promoted_while_it_is_retired_stays_and_is_shown(
+    endpoints: Endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers would see nothing, as the alias showed indices that are deleted."""
+    url = endpoints.elasticsearch_url
+    addresses: dict[str, Any] = {"kafka.bootstrap": endpoints.bootstrap, "elasticsearch.url": url}
+    settings, v2 = load(namespace=f"c{uuid.uuid4().hex[:8]}.", state_dir=tmp_path, **addresses), made("v2", "detector")
+    for version in (V1, v2):
+        sink = Sink(SinkConfig(url, index=settings.of(version.names).index, alias=settings.alias), Novelty)
+        assert sink.write([SinkDocument(NOVELTIES[0].to_json())]).indexed == 1
+        sink.close()
+    promote(V1, [v2], settings, NOW)
+
+    class Meanwhile(retirement.Ownership):
+        def __enter__(self) -> Self:
+            promote(v2, [V1], settings, NOW)
+            return super().__enter__()
+
+    monkeypatch.setattr(retirement, "Ownership", Meanwhile)
+    with pytest.raises(NewnormalError) as refused:
+        retirement.retire(retirement.planned(v2, [V1], settings), Registry(settings), settings)
+    assert refused.value.code == "VERSION_SHOWN"
+    with elasticsearch_client(url, request_timeout=30, max_retries=0) as client:
+        assert ReadAlias(client, settings.alias).shows(settings.of(v2.names).index)
+        assert client.count(index=settings.alias)["count"] == 1
+        for name in list(client.indices.get(index=f"{settings.namespace}*")):
+            client.indices.delete(index=name)

@@ -190,7 +190,8 @@ class Detection:
         """Applies the rules in force to verdicts, and follows alerts by rules from verdict to verdict."""
         ruled = applied(rules, verdicts)
         first = pl.col("revision") == 0
-        reported = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
+        untaught = [each.rule.id for each in rules if each.rule.skip_learning]
+        reported = followed(ruled.filter(first), {JOINED: state.entities, None: state.series}, untaught)
         again = ruled.filter(~first)
         return pl.concat([reported, again]) if again.height else reported
 
