@@ -121,17 +121,18 @@ def an_outage_is_not_learned(model: Model) -> None:
 
 
 def a_regime_seen_before_is_recalled(model: Model) -> None:
-    """A return to either level is told once, within five windows, and nothing else is."""
+    """A return to either level is told once, within five windows, and nothing else is; the fourth one is a habit."""
     high, low = 170.0, 100.0
     parts = [_noise(level, 150, seed) for seed, level in enumerate((low, high, low, high), 2)]
     kinds, since = _kinds(model, _noise(low, _BEFORE, 1), *(_noise(high, 150, 9), *parts))
-    for turn in (2, 3, 4):  # parts begin with the old level
+    for turn in (1, 2, 3):  # parts begin with the old level
         returned = kinds[turn * 150 : (turn + 1) * 150]
         assert returned.count(Kind.NEW_NORMAL) == 1
         back = returned.index(Kind.NEW_NORMAL)
         assert back < 5
         assert since[turn * 150 + back] == _BEFORE + turn * 150
         assert not set(returned[back + 1 :]) & set(_NEWS)
+    assert not {Kind.NEW_NORMAL, Kind.STATE_CHANGE} & set(kinds[4 * 150 :])
 
 
 def the_threshold_changes_no_learning(bold: Model, shy: Model) -> None:

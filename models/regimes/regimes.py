@@ -34,9 +34,6 @@ from models.verdicts import Kind
 _NONE = -1
 """No kind."""
 
-_LEAP = 12.0
-"""Standard deviations between two kept regimes from which on each return is news, a habit or not."""
-
 _KEPT = 1 - 1 / 43_200
 """Share of the returns of kept regimes that is remembered a value."""
 
@@ -219,8 +216,7 @@ def _weigh_incident(
 
     loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
-    leaps = abs(recall - present) >= _LEAP * told.scale
-    news = loud or (recalled and (leaps or regime.habit < config.habit))
+    news = loud or (recalled and regime.habit < config.habit)
     if (accepted or recalled) and news:
         kind = _NEW_NORMAL
     elif was and not is_open and loud and usual:
