@@ -113,8 +113,10 @@ def nezha(folder: Path) -> Recording:
         at = pl.Series([each["inject_time"]]).str.to_datetime("%Y-%m-%d %H:%M:%S").dt.epoch("ms").item()
         name = f"{each['inject_time'][11:16]} {each['inject_type']}"
         faults.append(Fault(name, _service(each["inject_pod"]), at, at + _LASTS))
-    with (folder / "metric" / "dependency.csv").open(encoding="utf-8", newline="") as opened:
-        calls = [(row["Source"], row["Target"]) for row in csv.DictReader(opened)]
+    graph, calls = folder / "metric" / "dependency.csv", []
+    if graph.exists():
+        with graph.open(encoding="utf-8", newline="") as opened:
+            calls = [(row["Source"], row["Target"]) for row in csv.DictReader(opened)]
     start = int(history["time"].to_numpy().min())
     return Recording(f"nezha {folder.name}", 60_000, _places(calls, start), history, False, tuple(faults))
 
