@@ -26,6 +26,8 @@ _PASSING = (
 )
 """Passing errors of a partition that was just created, or of a broker that was just started."""
 
+_BATCH_BY_BATCH = {"fetch.message.max.bytes": 1, "queued.min.messages": 1, "queued.max.messages.kbytes": 1}
+"""Options of a reader that has one batch of a partition in memory: a broker gives one even if it is larger."""
 
 Spans = Mapping[tuple[str, int], tuple[int, int]]
 """Parts of the log, by topic and partition: the offset of the first message, and the one after the last."""
@@ -49,7 +51,11 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
 
 
 def between(bootstrap: str, spans: Spans) -> Iterator[Message]:
-    """All committed messages of some parts of the log, in order within each partition.
+    """All committed messages of some parts of the log, one partition after the other, in their order.
+
+    What is read may be what agents sent: a megabyte of compressed batches may become many gigabytes. So one batch is
+    fetched at a time, and its messages are handed on one by one. That is slow, and right for parts of some hundred
+    messages; `content` reads whole topics.
 
     Args:
         bootstrap: ``host:port`` of a broker.
@@ -58,8 +64,9 @@ def between(bootstrap: str, spans: Spans) -> Iterator[Message]:
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    with closing(bounded_reader(bootstrap, _GROUP)) as reader:
-        yield from _read(reader, bootstrap, spans)
+    with closing(bounded_reader(bootstrap, _GROUP, _BATCH_BY_BATCH)) as reader:
+        for place, span in spans.items():
+            yield from _read(reader, bootstrap, {place: span}, together=1)
 
 
 def values(bootstrap: str, topic: str) -> list[bytes]:
@@ -67,7 +74,7 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
     return [message.value() or b"" for message in content(bootstrap, topic)]
 
 
-def bounded_reader(bootstrap: str, group: str) -> Consumer:
+def bounded_reader(bootstrap: str, group: str, more: Mapping[str, Any] | None = None) -> Consumer:
     """A consumer of the committed messages that topics hold now; it commits nothing, and tells the end of a partition.
 
     It is told of that end at once. By default a broker keeps an answer back for half a second where there is nothing
@@ -76,10 +83,11 @@ def bounded_reader(bootstrap: str, group: str) -> Consumer:
     Args:
         bootstrap: ``host:port`` of a broker.
         group: Name of the consumer's group, which the broker may have to permit.
+        more: Further options of librdkafka.
     """
     options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": group, "log_level": 0, "fetch.wait.max.ms": 10}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-    return SkippingConsumer(options)
+    return SkippingConsumer(options | dict(more or {}))
 
 
 def _whole(reader: Consumer, bootstrap: str, topic: str) -> Spans:
@@ -93,12 +101,12 @@ def _whole(reader: Consumer, bootstrap: str, topic: str) -> Spans:
     return {(topic, p): bounds(reader, TopicPartition(topic, p)) for p in found}
 
 
-def _read(reader: Consumer, bootstrap: str, spans: Spans) -> Iterator[Message]:
+def _read(reader: Consumer, bootstrap: str, spans: Spans, together: int = 10_000) -> Iterator[Message]:
     ends = {place: end for place, (begin, end) in spans.items() if end > begin}
     reader.assign([TopicPartition(topic, p, spans[topic, p][0]) for topic, p in ends])
     heard = time.monotonic()
     while ends:
-        messages = reader.consume(10_000, 0.1)  # returns after so many messages, or so many seconds
+        messages = reader.consume(together, 0.1)  # returns after so many messages, or so many seconds
         heard = time.monotonic() if any(not message.error() for message in messages) else heard
         if time.monotonic() > heard + _SILENCE_SECONDS:
             silent = ", ".join(sorted({topic for topic, _ in ends}))

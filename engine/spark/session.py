@@ -6,13 +6,14 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from threading import Thread
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -256,19 +257,33 @@ def submitted_session(more: Mapping[str, str] | None = None) -> SparkSession:
     return session
 
 
-def check_jvm() -> None:
-    """Checks that this process's JVM runs, unless ``spark-submit`` has started it.
+@contextmanager
+def telling_of_jvm() -> Iterator[None]:
+    """A block that calls this process's JVM, and says so if it is gone, unless ``spark-submit`` has started it.
 
     Raises:
-        NewnormalError: ``SPARK_ENDED`` if it has ended by itself or was killed.
+        NewnormalError: ``SPARK_ENDED`` if it has ended by itself or was killed, before the block or in it.
     """
+    _check_jvm(0.0)
+    try:
+        yield
+    except (Py4JError, ConnectionError):
+        _check_jvm(_JVM_ENDS_SECONDS)
+        raise
+
+
+def _check_jvm(patience: float) -> None:
     process = SparkContext._gateway.proc if SparkContext._gateway is not None else None
-    code = process.poll() if process is not None else None
-    if code is not None:
-        how = f"was killed by signal {-code}" if code < 0 else f"has ended with {code}"
-        accepted = "memory for heap, Python workers and what else a JVM needs; see the end of spark.log"
-        now = "nothing that was read is lost; the next start goes on from the checkpoints"
-        raise NewnormalError("SPARK_ENDED", f"Spark's JVM {how}", "this machine or container", accepted, now)
+    if process is None:
+        return
+    try:
+        code = process.wait(patience)
+    except TimeoutExpired:
+        return
+    how = f"was killed by signal {-code}" if code < 0 else f"has ended with {code}"
+    accepted = "memory for heap, Python workers and what else a JVM needs; see the end of spark.log"
+    now = "nothing that was read is lost; the next start goes on from the checkpoints"
+    raise NewnormalError("SPARK_ENDED", f"Spark's JVM {how}", "this machine or container", accepted, now)
 
 
 def end(session: SparkSession, at_once: bool = False, patience: float = _JVM_ENDS_SECONDS) -> None:

@@ -22,7 +22,7 @@ from engine.spark.checkpoint_layout import check_layout
 from engine.spark.checkpoint_offsets import committed_offsets, next_offsets
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
-from engine.spark.session import StartingSpark, check_jvm, end
+from engine.spark.session import StartingSpark, end, telling_of_jvm
 from engine.spark.warm_up import warm_up
 from engine.spark.workers import check_workers, is_local
 from engine.spec.duration import duration_ms
@@ -240,6 +240,7 @@ class Driver:
         self.status.batch(report)
         self.job_metrics.batch(report)
 
+    @telling_of_jvm()
     def check(self) -> None:
         """Starts the jobs that start later, and failed ones when their pause is over, if Kafka answers.
 
@@ -249,7 +250,6 @@ class Driver:
             NewnormalError: ``JOB_FAILED`` if a job failed too often in a row; ``ALREADY_RUNNING`` if another process
                 runs the job now; ``SPARK_ENDED`` if its JVM is gone.
         """
-        check_jvm()
         lags = self.lags()
         self._launch_later()
         for name, run in self.runs.items():

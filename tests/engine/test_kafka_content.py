@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -32,6 +34,31 @@ def transaction(endpoints: Endpoints, topic: str, texts: list[bytes], end: Calla
     producer.flush(30)
     end(producer)
     return producer
+
+
+READS = """
+import sys
+from pathlib import Path
+from engine.kafka.content import between
+read = [(each.topic(), each.offset(), len(each.value())) for each in between(sys.argv[1], {(sys.argv[2], 0): (2, 25)})]
+assert read == [(sys.argv[2], n, 12_000_000) for n in range(2, 25)], read
+status = Path("/proc/self/status").read_text("ascii").splitlines()
+print(next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1000)
+"""
+
+
+def test_a_part_of_the_log_is_read_without_having_it_all_in_memory(endpoints: Endpoints, topic: str) -> None:
+    """The process that runs the pipeline reads parts of what agents send: 25 messages here are 30 kB and 300 MB."""
+    wide = {"compression.type": "zstd", "message.max.bytes": 20_000_000, "batch.size": 13_000_000, "linger.ms": 50}
+    ensure_topics(endpoints.bootstrap, {f"{topic}-wide": {"max.message.bytes": "16000000"}}, partitions=1)
+    producer = Producer({"bootstrap.servers": endpoints.bootstrap, **wide})
+    for _ in range(25):
+        producer.produce(f"{topic}-wide", b"x" * 12_000_000)
+        producer.poll(0)
+    assert not producer.flush(60)
+    command = [sys.executable, "-c", READS, endpoints.bootstrap, f"{topic}-wide"]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    assert peak < 200, "megabytes; all in memory would be 350"
 
 
 def test_an_empty_topic_has_no_content(endpoints: Endpoints, topic: str) -> None:
