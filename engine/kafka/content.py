@@ -26,8 +26,13 @@ _PASSING = (
 )
 """Passing errors of a partition that was just created, or of a broker that was just started."""
 
-_BATCH_BY_BATCH = {"fetch.message.max.bytes": 1, "queued.min.messages": 1, "queued.max.messages.kbytes": 1}
-"""Options of a reader that has one batch of a partition in memory: a broker gives one even if it is larger."""
+_BATCH_BY_BATCH = {
+    "fetch.message.max.bytes": 1,  # a broker gives one batch even if it is larger
+    "queued.min.messages": 1,
+    "queued.max.messages.kbytes": 1,
+    "fetch.queue.backoff.ms": 1,  # else the next one would come a second later
+}
+"""Options of a reader that has one batch of a partition in memory, or two."""
 
 Spans = Mapping[tuple[str, int], tuple[int, int]]
 """Parts of the log, by topic and partition: the offset of the first message, and the one after the last."""
