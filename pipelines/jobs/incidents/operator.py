@@ -215,13 +215,16 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, 
 
 def _over_for_good(found: list[Found], before: int) -> list[Found]:
     """The incidents that were over before an instant, and with which none that lasts may turn out to be one."""
-    lasting = [each for each in found if each.over is None or each.over >= before]
-    over = [each for each in found if each not in lasting]
+
+    def lasts(each: Found) -> bool:
+        return each.over is None or each.over >= before
+
+    lasting, over = [each for each in found if lasts(each)], [each for each in found if not lasts(each)]
     alive: set[int] = set()
     while lasting:
         alive.update(*(each.like for each in lasting))
         lasting = [each for each in over if not alive.isdisjoint(each.like)]
-        over = [each for each in over if each not in lasting]
+        over = [each for each in over if alive.isdisjoint(each.like)]
     return over
 
 
