@@ -296,12 +296,13 @@ def told(
     out: Out,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="web_kpis, nab or cloud_monitoring; repeatable. Default: all that are there."),
+        typer.Option(help="web_kpis, nab, cloud_monitoring or asd; repeatable. Default: all that are there."),
     ] = None,
 ) -> None:
-    """Measure what is told of recorded series: spans found, false alarms a series and month, delay, news by kind.
+    """Measure what anomalies and incidents tell of recorded series: spans found, delay, false ones, severities.
 
-    Beside it stands what simple scores, one line of arithmetic among them, would find with as many false alarms.
+    False ones are counted a series and month, and a week for a site of all series, beside what was promised. Beside
+    it stands what simple scores, one line of arithmetic among them, would find with as many false alarms.
     """
     _run("told", None, data, out, only or None)
 

@@ -53,6 +53,7 @@ class AffectedSeries(Record):
     lower: Finite | None = Field(None, description="lower bound of the band in which it was expected")
     upper: Finite | None = Field(None, description="upper bound of that band")
     change: Prose = Field(description="how much it changed, in words, such as `3.8 × the usual` or `27 → 71 %`")
+    times: int = Field(1, description="how often it came: more than 1 if it was over and was novel again")
 
 
 class LogChange(Record):

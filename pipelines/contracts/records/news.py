@@ -40,4 +40,5 @@ class News(Record):
     lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
     upper: Finite | None = Field(None, description="upper bound of that band")
     values: Finite | None = Field(None, description="for a metric: how many values the band was learned from")
+    clock: Finite | None = Field(None, description="for a metric: mean milliseconds between two of its values")
     revision: int = Field(0, description="a higher revision replaces a lower one")

@@ -9,10 +9,27 @@ from pipelines.contracts.settings.section import Section
 
 
 class IncidentSettings(Section):
-    score: Number = Field(
-        50.0, ge=0, le=100, description="novelties are written as an incident if its severity_score is this, ..."
+    false_pages: Number = Field(
+        2.0,
+        ge=0.01,
+        le=1e6,
+        description="about how many false incidents a week there may be for the site; fewer: less sensitive. The "
+        "severity from which novelties are written as an incident follows from the incidents of the last weeks",
     )
-    series: Whole = Field(5, ge=1, le=10**9, description="... or so many series are novel, or a series has stopped")
+    score: Number = Field(
+        50.0,
+        ge=0,
+        le=100,
+        description="for experts: novelties are written as an incident from this severity_score on, or from a higher "
+        "one that `incidents.false_pages` asks for, ...",
+    )
+    series: Whole = Field(
+        5,
+        ge=1,
+        le=10**9,
+        description="... or if so many series are novel and `incidents.false_pages` asks for no higher one, or if a "
+        "series has stopped",
+    )
     together: Duration = Field(
         "1m", description="novelties of unrelated machines that show the same belong together if they begin so close"
     )

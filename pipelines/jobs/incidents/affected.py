@@ -66,7 +66,7 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
         if one.absent:
             known = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
         end = max(known) if len(known) == len(ends) or (known and one.absent) else None
-        found.append((one, min(e.since for e in own), end))
+        found.append((one, min(e.since for e in own), end, len(own)))
     found.sort(key=lambda each: strength(each[0]))
     return [
         AffectedSeries(
@@ -83,8 +83,9 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
             lower=e.lower,
             upper=e.upper,
             change=change(e, end),
+            times=times,
         )
-        for e, since, end in found
+        for e, since, end, times in found
     ]
 
 

@@ -9,18 +9,31 @@ from dataclasses import dataclass
 
 from pipelines.jobs.incidents.episode import SILENCE, STRONG, Episode
 
+_PATIENCE = 6
+"""What comes and goes is over after six times as long as what came once, an hour at the default settings, or sooner."""
+
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings `incidents.*`; times are in milliseconds."""
+    """The settings `incidents.*`; times are in milliseconds, `false_pages` a week."""
 
     score: float = 50.0
+    false_pages: float = 2.0
     series: int = 5
     together: int = 60_000
     related: int = 180_000
     quiet: int = 300_000
     reopen: int = 300_000
     longest: int = 86_400_000
+
+    @staticmethod
+    def patience(times: int) -> int:
+        """How many times as long it takes until something is over that has come and gone so many times.
+
+        >>> [Rules.patience(times) for times in (1, 2, 3, 20)]
+        [1, 2, 3, 6]
+        """
+        return min(times, _PATIENCE)
 
 
 @dataclass(frozen=True)

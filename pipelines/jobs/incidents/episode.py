@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 from pipelines.contracts.records.novelty import JOINED
 
@@ -18,7 +19,10 @@ SILENCE = "silence"
 STRONG = 50.0
 """A novelty with less evidence than this score, half of the scale, links no machines and takes in no later ones."""
 
-_MEASURE = 4
+_CLOCK, _USUAL, _SHORTEST, _LONGEST = 0.25, 300_000.0, 60_000.0, 1_800_000.0
+"""What each factor e of values a month counts in evidence, and the clocks for which it is counted (`models.alarm`)."""
+
+_MEASURE = 12
 """A band learned from so many values is a measure for a deviation of one width; see `Episode.beyond`."""
 
 
@@ -47,6 +51,7 @@ class Episode:
         lower: Lower bound of the band in which it was expected.
         upper: Upper bound of that band.
         values: How many values the band was learned from; ``None`` if that is not known.
+        clock: Usual milliseconds between two values of the series; ``None`` if that is not known.
     """
 
     entity: str
@@ -69,6 +74,7 @@ class Episode:
     lower: float | None = None
     upper: float | None = None
     values: float | None = None
+    clock: float | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -108,25 +114,35 @@ class Episode:
 
     @property
     def evidence(self) -> float:
-        """The evidence of its worst verdict: 1 at a score of 50, 3 at 75, without a bound.
+        """The evidence of its worst verdict, without a bound: 1 of what comes by chance once in a month of the series.
+
+        That is a score of 50 for a series with a value every five minutes, or of which the clock is not known; 58 for a
+        value a minute, which by chance has a high score five times as often, and 36 for one every half an hour
+        (`models.alarm`). Logs,
+        machines as a whole and what has stopped have 1 at 50.
 
         >>> [round(Episode("a", "m", 0, 1, 1, None, score).evidence, 2) for score in (0, 50, 69, 75)]
         [0.0, 1.0, 2.23, 3.0]
+        >>> minute, half_hour = (Episode("a", "m", 0, 1, 1, None, 58.4, clock=n * 60_000.0) for n in (1, 30))
+        >>> round(minute.evidence, 2), round(half_hour.evidence, 2)
+        (1.0, 1.85)
         """
-        return self.score / max(100.0 - self.score, 0.01)
+        judged = self.clock if self.metric not in (JOINED, LOGS) and not self.absent else None
+        clock = min(max(judged, _SHORTEST), _LONGEST) if judged else _USUAL
+        return max(self.score / max(100.0 - self.score, 0.01) - _CLOCK * log(_USUAL / clock), 0.0)
 
     @property
     def beyond(self) -> float:
         """How far the worst value lies outside its band, in widths of the band; 0 inside it, or if there is none.
 
-        A band that was learned from n values is a measure for up to (n / 4)² of its widths: for 4 after 8 values, for
-        225 after 60. A band of nearly no width, as that of a machine on which nothing has happened yet, would make
+        A band that was learned from n values is a measure for up to (n / 12)² of its widths: for 1 after 12 values, for
+        25 after 60. A band of nearly no width, as that of a machine on which nothing has happened yet, would make
         anything huge.
 
         >>> from dataclasses import replace
         >>> jump = Episode("a", "m", 0, 1, 1, None, 69.0, actual=17.0, lower=-0.001, upper=0.001)
         >>> [round(replace(jump, values=n).beyond) for n in (8, 60, 100_000, None)]
-        [4, 225, 8500, 8500]
+        [0, 25, 8500, 8500]
         """
         if self.actual is None or self.lower is None or self.upper is None or self.upper <= self.lower:
             return 0.0

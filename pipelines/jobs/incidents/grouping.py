@@ -6,8 +6,9 @@ decides what is written again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from pipelines.contracts.records import Acknowledgement, Incident, Placement
@@ -17,10 +18,11 @@ from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.causes import causes
-from pipelines.jobs.incidents.episode import STRONG, Episode
+from pipelines.jobs.incidents.episode import Episode
+from pipelines.jobs.incidents.false_pages import NOTHING_YET, Lately, least_severity
 from pipelines.jobs.incidents.links import Linked, linked, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
-from pipelines.jobs.incidents.severity import severity_score
+from pipelines.jobs.incidents.severity import is_notable, severity_score
 from pipelines.jobs.incidents.title import in_the_log, moved, title
 from pipelines.jobs.incidents.topology import Topology
 
@@ -37,12 +39,14 @@ class Site:
         topology: What each machine depends on.
         acknowledgements: The last acknowledgement of each incident, by its id.
         new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
+        lately: The incidents of the last weeks that are no longer among its novelties.
     """
 
     name: str
     topology: Topology
     acknowledgements: Mapping[str, Acknowledgement]
     new_lines: Mapping[str, Sequence[Episode]]
+    lately: Lately = NOTHING_YET
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Found:
         ids: The id of each of its episodes; incidents with these ids are parts of this one.
         episodes: Its episodes.
         notable: True if it is enough to be written: by score, by number of series, or as a series has stopped.
+        level: The severity that was needed for that.
+        calm: Event time at which it is resolved, epoch milliseconds; ``None`` while it lasts.
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
         said: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
         like: See `Linked`: incidents with a number in common may still turn out to be one, until both are over.
@@ -63,6 +69,8 @@ class Found:
     ids: frozenset[str]
     episodes: tuple[Episode, ...]
     notable: bool
+    level: float
+    calm: int | None
     over: int | None
     said: int
     like: frozenset[int] = frozenset()
@@ -80,7 +88,17 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
     groups = linked(episodes, site.topology, rules, now)
     moves = site.topology.moves(min((group.bursts[0].onset for group in groups), default=now) - rules.related)
     found = [_incident(group, site, moves, rules, now) for group in groups]
-    return sorted(found, key=lambda f: (f.incident.opened, f.incident.id))
+    return sorted(_as_promised(found, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
+
+
+def _as_promised(found: Sequence[Found], site: Site, rules: Rules) -> list[Found]:
+    """The incidents, each notable or not by the severity from which few enough are false when it is reported."""
+    lately = site.lately.with_those_over((each.over, each.episodes) for each in found)
+    levels = least_severity(lately, [each.incident.opened for each in found], rules.false_pages, rules.score)
+    return [
+        replace(each, notable=is_notable(each.episodes, rules, level), level=level)
+        for each, level in zip(found, levels, strict=True)
+    ]
 
 
 def episode_id(site: str, episode: Episode) -> str:
@@ -103,7 +121,9 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
     ids = frozenset(episode_id(site.name, episode) for episode in episodes)
     spans = _spans(episodes, rules, now)
     reopened, end = spans[-1]
-    over = end is not None and end + rules.quiet <= now
+    times = _times(episodes)
+    calm = end + rules.patience(times) * rules.quiet if end is not None else None
+    over = calm is not None and calm <= now
     said = _said(ids, site, reopened if len(spans) > 1 else first.reported)
     acknowledged = said if said and said.active else None
     status: IncidentStatus = "reopened" if len(spans) > 1 else "open"
@@ -117,7 +137,7 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
     severity = severity_score(episodes)
     changes = [episodes[-1].reported]
     changes += [said.time] if said else []
-    changes += [end + rules.quiet] if over and end is not None else []
+    changes += [calm] if over and calm is not None else []
     series = affected_series(episodes, rules, now)
     onsets = {burst.entity: burst.onset for burst in reversed(group)}
     above, runs = site.topology.around(onsets.items())
@@ -152,22 +172,29 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,
     )
-    stopped = any(e.silent or (e.absent and e.score >= STRONG) for e in episodes)
-    notable = severity >= rules.score or len(single) >= rules.series or stopped
-    last = end + rules.quiet + rules.reopen if end is not None else None
-    return Found(incident, ids, tuple(episodes), notable, last, said.time if said else 0, linked.like)
+    most = max(times, *Counter(burst.entity for burst in group).values())
+    last = end + rules.patience(most) * (rules.quiet + rules.reopen) if end is not None else None
+    return Found(incident, ids, tuple(episodes), False, rules.score, calm, last, said.time if said else 0, linked.like)
+
+
+def _times(episodes: Iterable[Episode]) -> int:
+    """How often the series came that came and went most."""
+    return max(Counter((e.entity, e.metric) for e in episodes).values())
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
     """The times in which something was novel, each until a quiet time: (first report, end; ``None``: it lasts).
 
     What was reported after the quiet time does not belong to the time before, even if it is dated back to it: the
-    incident had been resolved by then.
+    incident had been resolved by then. The more often a series has come and gone, the longer is the quiet time.
     """
     spans: list[tuple[int, int | None]] = []
+    came: Counter[tuple[str, str]] = Counter()
     for episode in sorted(episodes, key=lambda e: e.order):
         end = episode.end(now, rules.longest)
-        if spans and (spans[-1][1] is None or episode.reported <= spans[-1][1] + rules.quiet):
+        quiet = rules.patience(max(came.values(), default=1)) * rules.quiet
+        came[episode.entity, episode.metric] += 1
+        if spans and (spans[-1][1] is None or episode.reported <= spans[-1][1] + quiet):
             began, before = spans[-1]
             spans[-1] = began, None if before is None or end is None else max(before, end)
         else:

@@ -54,4 +54,4 @@ def rules(settings: IncidentSettings) -> Rules:
     times = {
         name: duration_ms(getattr(settings, name)) for name in ("together", "related", "quiet", "reopen", "longest")
     }
-    return Rules(score=settings.score, series=settings.series, **times)
+    return Rules(score=settings.score, false_pages=settings.false_pages, series=settings.series, **times)

@@ -23,6 +23,7 @@ from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING
 from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.false_pages import KEPT, NOTHING_YET, Lately
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
 from pipelines.jobs.incidents.silences import silent
@@ -34,6 +35,7 @@ DAY = 86_400_000
 _NOTE = "site"
 _SEGMENT = "incidents"
 _WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String})
+_LATELY = pl.Schema({SITE: pl.String, "at": pl.Int64, "weight": pl.Float64})
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ class GroupNovelties(Operator):
 class _Grouping(Processor):
     """The logic of `GroupNovelties`.
 
-    State: the segment ``incidents`` has the tables ``rows`` (verdicts), ``parts`` (episodes of older verdicts) and
-    ``written`` (the last revision of each incident); the note ``site`` has the messages of operators, and the watermark
-    from which on something changes without new verdicts.
+    State: the segment ``incidents`` has the tables ``rows`` (verdicts), ``parts`` (episodes of older verdicts),
+    ``written`` (the last revision of each incident) and ``lately`` (what incidents weighed that are forgotten); the
+    note ``site`` has the messages of operators, since when the site is watched, and the watermark from which on
+    something changes without new verdicts.
     """
 
     def __init__(self, operator: GroupNovelties) -> None:
@@ -86,7 +89,10 @@ class _Grouping(Processor):
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)
         told = joined(old, parts(rows.filter(ends <= now)))
-        site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told))
+        began = _began(note.get("began"), told, now)
+        past = tables.get("lately", pl.DataFrame(schema=_LATELY))
+        lately = Lately(began, past["at"].to_list(), past["weight"].to_list())
+        site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told), lately)
         found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
         changed = _changes(found, written, now, self.again)
         over = _over_for_good(found, now - self.kept)
@@ -102,8 +108,10 @@ class _Grouping(Processor):
         changing += [at for each in found if (at := self._due_again(each.incident, written)) > now]
         first = [NEVER + 1] if now == NEVER and known.silences() else []
         waiting = rows.filter(ends > now)["window_end"].min()
-        state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written)}))
+        past = self._past(NOTHING_YET.with_those_over((e.over, e.episodes) for e in over), past, now)
+        state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written), "lately": past}))
         state.notes[_NOTE] = {
+            "began": began,
             "next": min([*changing, *_numbers(waiting), *first, END_OF_TIME]),
             "texts": known.texts,
             "keys": len(found) - len(over),
@@ -123,7 +131,9 @@ class _Grouping(Processor):
         states.segments(_SEGMENT)
 
         def merged(known: list[dict[str, Any]]) -> dict[str, Any]:
-            return {"next": min(note["next"] for note in known), "texts": known[0]["texts"]}
+            began = [note["began"] for note in known if note.get("began") is not None]
+            first = min(began, default=None)
+            return {"next": min(note["next"] for note in known), "texts": known[0]["texts"], "began": first}
 
         states.note(_NOTE, merged)
 
@@ -165,13 +175,18 @@ class _Grouping(Processor):
         """The watermark at which an incident changes by itself, epoch milliseconds."""
         rules = self.rules
         lasting = [e.until + rules.longest for e in found.episodes if e.closed is None]
-        resolved = [] if found.over is None else [found.over - rules.reopen, found.over + self.kept + 1]
+        resolved = [] if found.over is None else [*_numbers(found.calm), found.over + self.kept + 1]
         return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
 
     def _due_again(self, incident: Incident, written: Mapping[str, tuple[int, str]]) -> int:
         """The watermark at which an incident that does not change is written again, epoch milliseconds."""
         stands = incident.status in STANDING and incident.id in written
         return written[incident.id][0] + self.again if stands else END_OF_TIME
+
+    def _past(self, more: Lately, past: pl.DataFrame, now: int) -> pl.DataFrame:
+        """What incidents weighed that are forgotten, with some more, and without those of long ago."""
+        rows = [(self.site, *each) for each in zip(more.at, more.weights, strict=True)]
+        return pl.concat([past, pl.DataFrame(rows, _LATELY, orient="row")]).filter(pl.col("at") > now - KEPT)
 
     def _table(self, written: dict[str, tuple[int, str]]) -> pl.DataFrame:
         rows = [(self.site, name, revision, text) for name, (revision, text) in written.items()]
@@ -226,6 +241,12 @@ def _over_for_good(found: list[Found], before: int) -> list[Found]:
         lasting = [each for each in over if not alive.isdisjoint(each.like)]
         over = [each for each in over if alive.isdisjoint(each.like)]
     return over
+
+
+def _began(known: int | None, told: pl.DataFrame, now: int) -> int | None:
+    """Since when a site is watched: its first novelty."""
+    first = [*_numbers(known), *_numbers(told["since"].min())]
+    return min(first, default=None) if now != NEVER else known
 
 
 def _written(table: pl.DataFrame | None) -> dict[str, tuple[int, str]]:

@@ -16,10 +16,11 @@ class _Sequence:
         onset: When the first of them began, epoch milliseconds.
         over: When the last of them ended; ``None`` while one lasts.
         shows: What each of them shows.
+        times: How often it came: each that begins after all before it are over is one time more.
     """
 
     def __init__(self, burst: Burst) -> None:
-        self.onset, self.over, self.shows = burst.onset, burst.end, {burst.shows}
+        self.onset, self.over, self.shows, self.times = burst.onset, burst.end, {burst.shows}, 1
 
     def takes(self, burst: Burst, rules: Rules) -> bool:
         """Whether a later burst belongs to it, though it shows something else: only soon after it began.
@@ -30,6 +31,7 @@ class _Sequence:
         return burst.onset <= self.onset + within
 
     def add(self, burst: Burst) -> None:
+        self.times += self.over is not None and burst.onset > self.over
         self.over = None if self.over is None or burst.end is None else max(self.over, burst.end)
         self.shows.add(burst.shows)
 
@@ -38,6 +40,9 @@ def by_machine(
     found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, effects: Collection[int], rules: Rules
 ) -> set[int]:
     """Links a burst to one before it of the same machine that has not been over for `Rules.quiet` and `Rules.reopen`.
+
+    What has come and gone twice is expected to come again: it is held for twice as long, three times for three times
+    as long, and so on up to `Rules.patience`.
 
     It must show the same as that, or begin so soon after the first of the bursts that were linked that it is still a
     part of the same thing. So what goes on for hours does not take in all else that begins on its machine.
@@ -73,4 +78,5 @@ def by_machine(
 
 
 def _holds(sequence: _Sequence, burst: Burst, rules: Rules) -> bool:
-    return sequence.over is None or burst.onset <= sequence.over + rules.quiet + rules.reopen
+    patience = rules.patience(sequence.times)
+    return sequence.over is None or burst.onset <= sequence.over + patience * (rules.quiet + rules.reopen)

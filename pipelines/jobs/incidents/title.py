@@ -17,6 +17,9 @@ _NAMED = 2
 _SILENT = 3
 """Up to so many machines that have sent nothing are named, more are counted."""
 
+_FLAPS = (3, 5, 10, 20, 50, 100, 200, 500)
+"""What came so often is flapping. It is counted roughly, as an incident is written again when its title changes."""
+
 
 def title(
     machines: Sequence[AffectedMachine],
@@ -42,6 +45,7 @@ def title(
         cause = cause if cause in silent else min(silent)
     else:
         head, told = _change(cause, [each for each in series if each.entity == cause], bool(logs)), {cause}
+    head += _flapping([each for each in series if each.entity == cause])
     return head + _shown_by([m.entity for m in machines if m.entity not in told], cause, above, runs)
 
 
@@ -94,6 +98,16 @@ def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
         for each in single
     ]
     return f"{cause}: {_counted(texts)}"
+
+
+def _flapping(own: Sequence[AffectedSeries]) -> str:
+    """How often the series came that came and went most; empty if that is no flapping."""
+    most = max(own, key=lambda each: (each.times, each.metric), default=None)
+    if most is None or most.times < _FLAPS[0]:
+        return ""
+    times = max(times for times in _FLAPS if times <= most.times)
+    what = "" if most.metric in (JOINED, own[0].metric) else f"{most.metric} "
+    return f", {what}flapping ({times} times or more since {instant(most.since, most.reported, ZONE)})"
 
 
 def _counted(texts: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from pipelines.jobs.incidents.verdicts import ROWS
 SETTINGS = load()
 STEP, MINUTE = 10_000, 60_000
 T0 = 1_767_571_200_000
-_NULLABLE = ("template", "example", "level", "since", "actual", "typical", "lower", "upper", "values")
+_NULLABLE = ("template", "example", "level", "since", "actual", "typical", "lower", "upper", "values", "clock")
 
 
 def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
@@ -46,6 +46,7 @@ def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: An
         "lower": None,
         "upper": None,
         "values": None,
+        "clock": float(STEP),
     }
     return made | {"revision": 0} | more
 

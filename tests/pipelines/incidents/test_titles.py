@@ -17,7 +17,8 @@ AT = 10 * MINUTE
 
 def worst(entity: str, metric: str, actual: float, typical: float, **more: Any) -> list[dict[str, Any]]:
     """A series whose worst verdict, the first, has these values; the band is a tenth of the usual value wide."""
-    first, last = episode(entity, metric, AT, AT + 2 * MINUTE, score=more.pop("record_score", 80.0))
+    at = more.pop("at", AT)
+    first, last = episode(entity, metric, at, at + 2 * MINUTE, score=more.pop("record_score", 80.0))
     band = {"lower": typical - 0.05 * abs(typical), "upper": typical + 0.05 * abs(typical)}
     return [first | {"actual": actual, "typical": typical} | band | more, last]
 
@@ -247,3 +248,20 @@ def test_of_metrics_that_stopped_those_are_told_that_still_send_nothing() -> Non
 def test_a_machine_that_left_its_host_and_has_no_place_since_did_not_move_to_none() -> None:
     left = Placement(entity="vm-1", parent=None, moved_from="host-1", time=T0)
     assert moved([left]) == "vm-1 left host-1; "
+
+
+def test_what_comes_and_goes_again_and_again_is_one_incident_that_is_said_to_be_flapping() -> None:
+    """Each pause is a little longer than what one coming is held for, but no longer than what so many are."""
+    feed, at = Feed(), AT
+    said, starts = [], []
+    for pause in (8, 15, 25, 35, 45, 55, 55, 55):
+        feed.send(worst("a", "m", 400.0, 100.0, at=at), at + 2 * MINUTE + STEP)
+        said.append(only(feed).message)
+        starts.append(at)
+        at += (pause + 2) * MINUTE
+    assert said[:2] == ["a: m 4 × the usual"] * 2
+    assert said[2] == said[3] == "a: m 4 × the usual, flapping (3 times or more since 00:10:00 UTC)"
+    assert said[4].endswith("flapping (5 times or more since 00:10:00 UTC)")
+    feed.send([], starts[-1] + 2 * MINUTE + 6 * 5 * MINUTE)
+    assert only(feed).status == "resolved" and only(feed).end == T0 + starts[-1] + 2 * MINUTE
+    assert only(feed).series[0].times == 8

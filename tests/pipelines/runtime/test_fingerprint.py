@@ -40,6 +40,7 @@ OTHER: dict[str, object] = {
     "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
     "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",
+    "incidents.false_pages": 9.0,
     "incidents.score": 10.0, "incidents.series": 2, "incidents.together": "2m", "incidents.related": "5m",
     "notify.host": "::1", "notify.port": 1, "notify.published": "127.0.0.1",
     "notify.token": "another-token-of-24-chars", "notify.token_file": "elsewhere", "notify.rate": 1, "notify.per": "1m",

@@ -40,19 +40,23 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 
 
 def learned_from(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Adds the column ``values``: how many values a verdict's series had before, from its context; null if unknown.
+    """Adds the columns ``values`` and ``clock`` from the contexts of verdicts; null where they are not known.
 
-    Verdicts on logs have no context, and do not get the column.
+    ``values`` is how many values the series had before, ``clock`` the mean of the milliseconds between them. Verdicts
+    on logs have no context, and get neither.
 
-    >>> entries = [[{"key": "values", "value": 9.0}], [{"key": "absent", "value": 1.0}], None]
-    >>> learned_from(pl.DataFrame({"context": pl.Series(entries, dtype=NAMED)}))["values"].to_list()
-    [9.0, None, None]
+    >>> known = [{"key": "values", "value": 1440.0}, {"key": "watched", "value": 86_400_000.0}]
+    >>> entries = pl.Series([known, [{"key": "absent", "value": 1.0}], None], dtype=NAMED)
+    >>> learned_from(pl.DataFrame({"context": entries})).select("values", "clock").rows()
+    [(1440.0, 60000.0), (None, None), (None, None)]
     """
     if "context" not in verdicts.columns:
         return verdicts
-    first = pl.col("context").list.first()
-    there = first.struct.field("key") == KEYS[0]
-    return verdicts.with_columns(values=pl.when(there).then(first.struct.field("value")))
+    numbers = [pl.col("context").list.get(place, null_on_oob=True).struct for place in (0, 1)]
+    values, watched = (
+        pl.when(number.field("key") == KEYS[place]).then(number.field("value")) for place, number in enumerate(numbers)
+    )
+    return verdicts.with_columns(values=values, clock=pl.when(values > 0).then(watched / values))
 
 
 def absent(rows: Ints, n: int) -> pl.Series:

@@ -1,0 +1,49 @@
+"""How sure, how large, how many: what weighs in an incident."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.alarm import by_clock
+from models.config import DetectorConfig
+from models.records import constants
+from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.severity import is_notable, severity_score
+
+MINUTE, RULES = 60_000.0, Rules()
+ZERO = Episode(
+    "shop", "orders", 0, 1, 1, None, 66.0, actual=0.0, typical=50.0, lower=30.0, upper=70.0, values=1e4, clock=MINUTE
+)
+"""The only KPI of a service, a value a minute, falls to nothing."""
+
+
+@pytest.mark.parametrize("minutes", [1 / 6, 1, 2, 5, 10, 30, 60])
+def test_evidence_follows_the_clock_of_a_series_as_the_alarm_does(minutes: float) -> None:
+    """The alarm is decided in `models.alarm`; here the same weight of evidence is taken off."""
+    config = constants(all=DetectorConfig()).all
+    plain, own = (Episode("a", "m", 0, 1, 1, None, 80.0, clock=clock) for clock in (None, minutes * MINUTE))
+    assert plain.evidence - own.evidence == pytest.approx(by_clock(config, minutes * MINUTE) / config.half)
+
+
+def test_the_only_kpi_of_a_service_at_zero_is_major() -> None:
+    assert 50 <= severity_score([ZERO]) < 75
+    assert is_notable([ZERO], RULES, RULES.score)
+
+
+def test_what_is_just_told_of_by_the_detector_in_one_series_is_no_incident() -> None:
+    for score, clock in ((58.5, MINUTE), (50.5, 5 * MINUTE), (36.0, 60 * MINUTE)):
+        assert not is_notable([Episode("a", "m", 0, 1, 1, None, score, clock=clock)], RULES, RULES.score)
+
+
+def test_more_series_and_larger_deviations_are_more_severe() -> None:
+    more = [replace(ZERO, metric=f"m{n}") for n in range(20)]
+    assert severity_score([ZERO]) < severity_score(more[:2]) < severity_score(more)
+    assert severity_score([replace(ZERO, actual=29.0)]) < severity_score([ZERO])
+
+
+def test_what_a_log_says_follows_no_clock_and_counts_in_full_only_if_it_is_an_error() -> None:
+    line = Episode("a", LOGS, 0, 1, 1, None, 55.0, clock=MINUTE, template="t", level=6)
+    assert severity_score([replace(line, level=3)]) >= 50 > severity_score([line])
