@@ -12,7 +12,7 @@ from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric
 from pipelines.contracts.records.novelty import JOINED, NoveltyKind
 from pipelines.contracts.records.telemetry import MetricKind
 from pipelines.jobs.incidents.bursts import Rules
-from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.episode import LOGS, Episode, times
 from pipelines.jobs.incidents.severity import points, weighed
 
 ZONE = "UTC"
@@ -66,7 +66,7 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
         if one.absent:
             known = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
         end = max(known) if len(known) == len(ends) or (known and one.absent) else None
-        found.append((one, min(e.since for e in own), end, len(own)))
+        found.append((one, min(e.since for e in own), end, times(own)))
     found.sort(key=lambda each: strength(each[0]))
     return [
         AffectedSeries(
@@ -83,9 +83,9 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
             lower=e.lower,
             upper=e.upper,
             change=change(e, end),
-            times=times,
+            times=came,
         )
-        for e, since, end, times in found
+        for e, since, end, came in found
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 
 from pipelines.contracts.records.novelty import JOINED
 
@@ -148,3 +149,37 @@ class Episode:
             return 0.0
         widths = max(self.actual - self.upper, self.lower - self.actual, 0.0) / (self.upper - self.lower)
         return widths if self.values is None else min(widths, (self.values / _MEASURE) ** 2)
+
+
+class Comings:
+    """Counts how often each series came: once more with each episode that begins after those before it are over.
+
+    An episode that only goes on where another ended, as its onset was dated anew, is none of its own.
+
+    >>> comings = Comings()
+    >>> for since, closed in ((0, 10), (10, 20), (30, None)):
+    ...     comings.add(Episode("a", "m", since, since + 1, since + 1, closed, 60.0))
+    >>> comings.most
+    2
+    """
+
+    def __init__(self) -> None:
+        self.most = 1
+        self._over: dict[tuple[str, str], float] = {}
+        self._came: dict[tuple[str, str], int] = {}
+
+    def add(self, episode: Episode) -> None:
+        """Takes the next episode of some series."""
+        key = (episode.entity, episode.metric)
+        over = self._over.get(key, -inf)
+        self._came[key] = self._came.get(key, 0) + (episode.since > over)
+        self._over[key] = max(over, inf if episode.closed is None else episode.closed)
+        self.most = max(self.most, self._came[key])
+
+
+def times(episodes: Iterable[Episode]) -> int:
+    """How often the series came that came most often."""
+    comings = Comings()
+    for episode in sorted(episodes, key=lambda e: (e.since, e.order)):
+        comings.add(episode)
+    return comings.most

@@ -18,7 +18,7 @@ from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.causes import causes
-from pipelines.jobs.incidents.episode import Episode
+from pipelines.jobs.incidents.episode import Comings, Episode, times
 from pipelines.jobs.incidents.false_pages import NOTHING_YET, Lately, least_severity
 from pipelines.jobs.incidents.links import Linked, linked, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
@@ -121,8 +121,8 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
     ids = frozenset(episode_id(site.name, episode) for episode in episodes)
     spans = _spans(episodes, rules, now)
     reopened, end = spans[-1]
-    times = _times(episodes)
-    calm = end + rules.patience(times) * rules.quiet if end is not None else None
+    came = times(episodes)
+    calm = end + rules.patience(came) * rules.quiet if end is not None else None
     over = calm is not None and calm <= now
     said = _said(ids, site, reopened if len(spans) > 1 else first.reported)
     acknowledged = said if said and said.active else None
@@ -172,14 +172,9 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,
     )
-    most = max(times, *Counter(burst.entity for burst in group).values())
+    most = max(came, *Counter(burst.entity for burst in group).values())
     last = end + rules.patience(most) * (rules.quiet + rules.reopen) if end is not None else None
     return Found(incident, ids, tuple(episodes), False, rules.score, calm, last, said.time if said else 0, linked.like)
-
-
-def _times(episodes: Iterable[Episode]) -> int:
-    """How often the series came that came and went most."""
-    return max(Counter((e.entity, e.metric) for e in episodes).values())
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
@@ -189,11 +184,11 @@ def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[in
     incident had been resolved by then. The more often a series has come and gone, the longer is the quiet time.
     """
     spans: list[tuple[int, int | None]] = []
-    came: Counter[tuple[str, str]] = Counter()
+    comings = Comings()
     for episode in sorted(episodes, key=lambda e: e.order):
         end = episode.end(now, rules.longest)
-        quiet = rules.patience(max(came.values(), default=1)) * rules.quiet
-        came[episode.entity, episode.metric] += 1
+        quiet = rules.patience(comings.most) * rules.quiet
+        comings.add(episode)
         if spans and (spans[-1][1] is None or episode.reported <= spans[-1][1] + quiet):
             began, before = spans[-1]
             spans[-1] = began, None if before is None or end is None else max(before, end)
