@@ -23,6 +23,9 @@ STRONG = 50.0
 _CLOCK, _USUAL, _SHORTEST, _LONGEST = 0.25, 300_000.0, 60_000.0, 1_800_000.0
 """What each factor e of values a month counts in evidence, and the clocks for which it is counted (`models.alarm`)."""
 
+_LEAST = 0.01
+"""Least evidence of a novelty: shares of causes are shares of all evidence."""
+
 _MEASURE = 12
 """A band learned from so many values is a measure for a deviation of one width; see `Episode.beyond`."""
 
@@ -123,14 +126,14 @@ class Episode:
         machines as a whole and what has stopped have 1 at 50.
 
         >>> [round(Episode("a", "m", 0, 1, 1, None, score).evidence, 2) for score in (0, 50, 69, 75)]
-        [0.0, 1.0, 2.23, 3.0]
+        [0.01, 1.0, 2.23, 3.0]
         >>> minute, half_hour = (Episode("a", "m", 0, 1, 1, None, 58.4, clock=n * 60_000.0) for n in (1, 30))
         >>> round(minute.evidence, 2), round(half_hour.evidence, 2)
         (1.0, 1.85)
         """
         judged = self.clock if self.metric not in (JOINED, LOGS) and not self.absent else None
         clock = min(max(judged, _SHORTEST), _LONGEST) if judged else _USUAL
-        return max(self.score / max(100.0 - self.score, 0.01) - _CLOCK * log(_USUAL / clock), 0.0)
+        return max(self.score / max(100.0 - self.score, 0.01) - _CLOCK * log(_USUAL / clock), _LEAST)
 
     @property
     def beyond(self) -> float:
