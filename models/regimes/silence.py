@@ -16,6 +16,8 @@ NEVER_DUE = int(np.iinfo(np.int64).max)
 """The far future."""
 
 _VOTES = 30.0
+_TAUGHT = 4.0
+"""What is missing counts as at most so many times what is told of, so that one outage does not hide the next."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def learn_silence(silence: Silence, heard: Record, time: int, excused: bool) -> 
     if gap > 0 and not excused:
         if heard.usual > 0 and heard.votes >= silence.known:
             lost, keep = max(float(np.rint(gap / heard.usual)) - 1.0, 0.0), 1 - silence.forget
+            first, again = _chances(heard)
+            lost = min(lost, _TAUGHT * (1 + _more(silence, first, again)))
             heard.came = float(heard.came) * keep + 1.0
             heard.runs = float(heard.runs) * keep + (1.0 if lost > 0 else 0.0)
             heard.missed = float(heard.missed) * keep + lost

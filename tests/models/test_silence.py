@@ -52,3 +52,20 @@ def test_the_usual_time_is_that_of_the_majority_from_the_second_window_on() -> N
     """What reports every minute and once late is missed by the minute, whatever its first step was."""
     assert _after([7] + [1] * 600, 10.0)[0] == _after([1] * 600, 10.0)[0]
     assert _after([1] * 300 + [2] + [1] * 300, 5.0)[0] == 1
+
+
+@pytest.mark.parametrize("hours", [1, 24, 24 * 30])
+def test_an_outage_does_not_hide_the_next_one_however_long_it_was(hours: int) -> None:
+    """Told of after four minutes, it counts as sixteen missing windows at most: q0 is 1.5 in 1,241.5, q1 16/19."""
+    day = [1] * 600
+    assert _after(day, 10.0)[0] == 4
+    announced, _ = _after([*day, hours * 60, *day], 10.0)
+    assert announced == _by_hand(1.5 / (50.5 + 1200 - 10 + 1), 16 / 19, 10.0)[0]
+
+
+def test_what_rests_each_night_is_told_of_a_few_times_and_then_expected() -> None:
+    """Eight hours of rest each night, of what reports each minute else: after five nights it is missed after longer."""
+    night = [*[1] * 959, 480]
+    told = [_after([*night * nights, *[1] * 959], 10.0)[0] < 480 for nights in range(8)]
+    assert 3 <= sum(told) <= 5
+    assert told == sorted(told, reverse=True)
