@@ -42,9 +42,9 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser agents ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
-	@taken=$$(mktemp -d); trap 'rm -rf '$$taken EXIT; rest="$(MAKE) --no-print-directory test-alone TAKEN=$$taken"; \
+	@taken=$$(mktemp -d); trap 'rm -rf '$$taken EXIT; trap 'exit 130' INT TERM; rest="$(MAKE) --no-print-directory test-alone TAKEN=$$taken"; \
 	{ $(MAKE) --no-print-directory test-servers; servers=$$?; \
-	  { [ -e $$taken/done ] || $$rest; } && exit $$servers; } > $$taken/log 2>&1 & others=$$!; \
+	  { [ -e $$taken/done ] || [ ! -d $$taken ] || $$rest; } && exit $$servers; } > $$taken/log 2>&1 & others=$$!; \
 	$$rest; alone=$$?; touch $$taken/done; \
 	echo "Waiting for the tests that need Kafka, Elasticsearch or Spark, which ran beside these"; \
 	wait $$others; others=$$?; cat $$taken/log; [ $$alone = 0 ] && [ $$others = 0 ]

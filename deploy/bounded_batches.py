@@ -23,7 +23,7 @@ _STREAM = f"{_PACKAGE}.KafkaMicroBatchStream"
 _OFFSET = f"{_PACKAGE}.KafkaSourceOffset"
 _MAP = "scala.collection.immutable.Map"
 _SECONDS = 30
-"""Seconds without a message after which a plan is left as it is: the tasks have nothing to read then, either."""
+"""Seconds without a message after which a plan ends where it has been read to; where nothing was, it stays."""
 _ROW = 30
 """Bytes of a sample in columns."""
 _WEIGHS = f"""private Long weight(java.nio.ByteBuffer data) {{
@@ -80,7 +80,6 @@ _BOUNDED = f"""private Object bounded(Object from, Object planned) {{
   }}
   if (messages * {MOST_IN_RECORD}L <= most) return planned;
   java.util.Map reached = reached(starts, ends, most / starts.size());
-  if (reached == null) return planned;
   java.util.Iterator moved = reached.entrySet().iterator();
   while (moved.hasNext()) {{
     java.util.Map.Entry each = (java.util.Map.Entry) moved.next();
@@ -111,7 +110,8 @@ _REACHED = f"""private java.util.Map reached(java.util.HashMap starts, {_MAP} en
       while (stop < 0L && records.hasNext()) {{
         {_CLIENTS}.ConsumerRecord record = ({_CLIENTS}.ConsumerRecord) records.next();
         moved = System.nanoTime();
-        long weight = 1L + ((Long) record.value()).longValue() + Math.max(record.serializedKeySize(), 0);
+        long weight = 1L + Math.max(record.serializedKeySize(), 0);
+        if (record.value() != null) weight += ((Long) record.value()).longValue();  // a tombstone has none
         if (record.offset() >= end) stop = end;
         else if (bytes > 0L && bytes + weight > share) stop = record.offset();
         else bytes += weight;
@@ -120,12 +120,23 @@ _REACHED = f"""private java.util.Map reached(java.util.HashMap starts, {_MAP} en
       if (stop < 0L) {{ used.put(each, Long.valueOf(bytes)); continue; }}
       reached.put(each, Long.valueOf(Math.min(end, Math.max(stop, start + 1L))));
       used.remove(each);
+      if (stop >= end && !used.isEmpty()) share += Math.max(0L, share - bytes) / used.size();
       consumer.pause(java.util.Collections.singleton(each));
     }}
-    if (System.nanoTime() - moved > {_SECONDS}000000000L) return null;
+    if (System.nanoTime() - moved > {_SECONDS}000000000L) break;
+  }}
+  java.util.Iterator late = used.keySet().iterator();
+  while (late.hasNext()) {{
+    {_TP} each = ({_TP}) late.next();
+    long at = consumer.position(each), end = ((Long) ends.apply(each)).longValue();
+    if (at > ((Long) starts.get(each)).longValue()) reached.put(each, Long.valueOf(Math.min(end, at)));
   }}
   return reached;
 }}"""
+
+_CLOSED = """if (weights != null) {
+  try { weights.close(); } catch (RuntimeException interrupted) { } finally { weights = null; }
+}"""
 
 
 def changed(assist: Any, pool: Any) -> list[Any]:
@@ -147,5 +158,5 @@ def changed(assist: Any, pool: Any) -> list[Any]:
     planned = next(one for one in stream.getDeclaredMethods("latestOffset") if len(one.getParameterTypes()) == 2)
     offset = "org.apache.spark.sql.connector.read.streaming.Offset"
     planned.insertAfter(f"$_ = ({offset}) bounded($1, $_);")
-    stream.getDeclaredMethod("stop").insertBefore("if (weights != null) { weights.close(); weights = null; }")
+    stream.getDeclaredMethod("stop").insertBefore(_CLOSED)
     return [weight, stream]

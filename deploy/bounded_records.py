@@ -25,7 +25,7 @@ from deploy.java import java_home
 from engine.locks import locked
 from engine.spec.too_large import MOST_IN_BATCH, MOST_IN_POLL, MOST_IN_RECORD, STAND_IN
 
-_VERSION = 3
+_VERSION = 4
 """Version of the changes: a change here makes the jars anew."""
 _PACKAGE = "org.apache.kafka.common.record"
 _STREAM = "BoundedRecords"

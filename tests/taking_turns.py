@@ -44,11 +44,14 @@ def taken(items: list[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
     """The tests that this run is to run; each file is taken when its turn has come.
 
     Args:
-        items: All tests that the run has selected, those of a file together.
+        items: All tests that the run has selected.
         folder: Where files are taken.
     """
+    mine: dict[str, bool] = {}
     for path, tests in groupby(items, lambda item: str(item.path)):
-        if _take(folder / sha1(path.encode()).hexdigest()):
+        if path not in mine:  # the tests of a file may stand apart, as those that failed last stand first with --ff
+            mine[path] = _take(folder / sha1(path.encode()).hexdigest())
+        if mine[path]:
             yield from tests
 
 

@@ -11,8 +11,12 @@ import struct
 
 import pyarrow as pa
 
-_HEADER, _DATA, _BUFFERS = 2, 1, 2
-"""Numbers of fields: what a part holds, the batch in a dictionary, the places of the buffers of a batch."""
+_HEADER, _DATA, _BUFFERS, _COMPRESSION = 2, 1, 2, 3
+"""Numbers of fields: what a part holds, the batch in a dictionary, the places of the buffers of a batch, how these are
+compressed."""
+
+_MOST = 2**31
+"""A compressed buffer that says that it becomes more counts as this; the decoder refuses what is not true."""
 
 
 def decoded_bytes(message: pa.Buffer) -> int:
@@ -44,12 +48,13 @@ def _of_part(metadata: bytes, body: pa.Buffer, is_dictionary: bool) -> int:
     if is_dictionary:
         batch = _table(metadata, batch, _DATA)
     buffers = _table(metadata, batch, _BUFFERS)
-    found = 0
+    compressed, found = _field(metadata, batch, _COMPRESSION) != 0, 0
     for nth in range(_number("<I", metadata, buffers)):
         begin, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * nth)
-        if length >= 8:
+        becomes = -1  # not compressed
+        if compressed and length >= 8:
             becomes = struct.unpack("<q", body[begin : begin + 8].to_pybytes())[0]
-            found += length if becomes < 0 else becomes
+        found += length if becomes < 0 else min(becomes, _MOST)
     return found
 
 

@@ -31,7 +31,7 @@ def portions(rows: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
     [[b'1234', b'5678', b'cdef'], [b'90ab']]
     """
     weights = np.array([max(1, decoded_bytes(value.as_buffer())) if value.is_valid else 1 for value in rows["value"]])
-    count = math.ceil(weights.sum() / most)
+    count = min(math.ceil(weights.sum() / most), rows.num_rows)
     if count <= 1:
         yield rows
         return

@@ -62,6 +62,12 @@ def compare_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting:
             raise NewnormalError("SHARDS_FIXED", what, str(checkpoints / job), accepted, _NOW)
 
 
+def shards_of(checkpoint: Path) -> int | None:
+    """Number of shards with which a checkpoint was made; ``None`` before its first start."""
+    kept = _kept(checkpoint / _LAYOUT) if _begun(checkpoint) else None
+    return int(kept["shards"]) if kept else None
+
+
 def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:
     """Refuses jobs whose key, operators or windows differ from those of their stored state; stores these.
 

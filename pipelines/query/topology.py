@@ -35,7 +35,7 @@ class Place:
         known = before.parent if before else None
         parent = known if self.runs_on is None else next(iter(self.runs_on), None)
         more = self.depends_on if self.depends_on is not None else before.depends_on if before else ()
-        return parent, tuple(dict.fromkeys(more))
+        return parent, tuple(sorted(set(more)))
 
 
 NOWHERE = Place((), ())
@@ -68,7 +68,7 @@ def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Place
             what = f"{name} is a pattern, but a place is that of one machine"
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of machines without *", _UNCHANGED)
     known = placements(settings)
-    before = {name: (each.parent, tuple(each.depends_on)) for name, each in known.items()}
+    before = {name: (each.parent, tuple(sorted(each.depends_on))) for name, each in known.items()}
     after = {name: place.after(known.get(name)) for name, place in said.items()}
     fresh = {name: place for name, place in after.items() if before.get(name, (None, ())) != place}
     for name, (_, more) in fresh.items():

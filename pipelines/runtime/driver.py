@@ -333,6 +333,7 @@ class Driver:
         self.heartbeats.close()
         self.later = LaterJobs()
 
+    @telling_of_jvm()
     def idle(self) -> bool:
         """True if all jobs that were started run, and have read and processed all messages."""
         started = [run.query for run in self.runs.values() if run.query]

@@ -12,9 +12,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from engine.runtime.rescale import rescaled
-from engine.spark.checkpoint_layout import STATE_FORMAT
+from engine.spark.checkpoint_layout import STATE_FORMAT, shards_of
 from engine.spark.checkpoint_lock import taken
-from engine.spark.checkpoint_offsets import last_committed
+from engine.spark.checkpoint_offsets import last_committed, next_offsets
 from engine.spark.checkpoint_state import shard_states
 from engine.spark.hadoop_path import HadoopPath, delete, made_here
 from engine.spec.errors import NewnormalError
@@ -69,8 +69,8 @@ class Plan:
         They write samples and lines only, and have written all of these since the savepoint. With another number of
         shards they cannot stay.
         """
-        jobs = self.savepoint.jobs
-        return tuple(job for job in self.again() if _writes_raw(job) and jobs[job].shards in (0, self.shards))
+        apart = {job: shards_of(self.checkpoints / job) not in (None, self.shards) for job in self.jobs}
+        return tuple(job for job in self.jobs if _writes_raw(job) and self._has_gone_on(job) and not apart[job])
 
     def doubled(self) -> str:
         """What will be counted twice, as jobs are restored that read as new what an earlier one writes again; or empty.
@@ -81,7 +81,7 @@ class Plan:
         gone = [
             job for job in self.jobs if last_committed(self.checkpoints / job) < 0 <= self.savepoint.jobs[job].batch
         ]
-        again = [job for job in self.jobs if _writes_raw(job) and job in {*self.again(), *gone}]
+        again = [job for job in self.jobs if _writes_raw(job) and (job in gone or self._has_gone_on(job))]
         written = {topic for job in again for topic in LINKS[job].outputs}
         readers = [job for job in self.jobs if job in LINKS and written & set(LINKS[job].inputs)]
         if not readers:
@@ -89,6 +89,12 @@ class Plan:
         who, what = ", ".join(again), ", ".join(sorted(written))
         told = f"{who} will write {what} again, and {', '.join(readers)} count it twice"
         return f"{told} in the windows since the savepoint; without {who} (--job) they do not"
+
+    def _has_gone_on(self, job: str) -> bool:
+        """Whether a job has read further than in the savepoint; micro-batches of a restored checkpoint begin at 0."""
+        saved = self.savepoint.jobs[job].offsets
+        reached = next_offsets(self.checkpoints / job)
+        return any(at > saved.get(topic, {}).get(str(part), 0) for (topic, part), at in reached.items())
 
     def check(self) -> None:
         """Refuses what cannot work, before anything is changed.

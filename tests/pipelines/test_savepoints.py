@@ -209,7 +209,7 @@ def test_a_restoration_says_whether_samples_will_be_counted_twice(tmp_path: Path
 def test_a_restoration_of_all_jobs_leaves_those_where_they_are_whose_samples_would_count_twice(tmp_path: Path) -> None:
     settings = load(state_dir=tmp_path)
     names = ("normalizer", "log_normalizer", "extractor", "detector")
-    jobs = dict.fromkeys(names, SavedJob(batch=3, offsets={}, shards=2))
+    jobs = dict.fromkeys(names, SavedJob(batch=3, offsets={"t": {"0": 30}}, shards=2))
     savepoint = Savepoint(name="s", version="v1", created=1, program="1", settings={}, jobs=jobs)
     for name, batch in (("normalizer", 8), ("log_normalizer", 3), ("extractor", 8)):
         checkpoint(settings.folder("checkpoints") / name, batch=batch, snapshot=3)

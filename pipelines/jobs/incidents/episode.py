@@ -26,8 +26,11 @@ _CLOCK, _USUAL, _SHORTEST, _LONGEST = 0.25, 300_000.0, 60_000.0, 1_800_000.0
 _LEAST = 0.01
 """Least evidence of a novelty: shares of causes are shares of all evidence."""
 
-_MEASURE = 12
+MEASURE = 12.0
 """A band learned from so many values is a measure for a deviation of one width; see `Episode.beyond`."""
+
+MOST_WIDTHS = 1e12
+"""A deviation of more widths of the band counts as this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Episode:
         example: For logs: a line of that template.
         level: For logs: the syslog severity of that template.
         resumed: Start of the window that ended the episode, epoch milliseconds; ``None`` while it lasts.
-        kind: Kind of its worst verdict, that with the highest score; ``None`` if it was kept by an earlier version.
+        kind: Kind of its worst verdict, that with the largest deviation in widths of its band, then with the highest
+            score; ``None`` if it was kept by an earlier version.
         worst: End of the worst verdict's window, epoch milliseconds.
         metric_kind: What kind of quantity the metric is.
         actual: The value that the worst verdict judged.
@@ -151,7 +155,7 @@ class Episode:
         if self.actual is None or self.lower is None or self.upper is None or self.upper <= self.lower:
             return 0.0
         widths = max(self.actual - self.upper, self.lower - self.actual, 0.0) / (self.upper - self.lower)
-        return widths if self.values is None else min(widths, (self.values / _MEASURE) ** 2)
+        return min(widths, MOST_WIDTHS if self.values is None else (self.values / MEASURE) ** 2, MOST_WIDTHS)
 
 
 class Comings:

@@ -83,11 +83,11 @@ def least_severity(lately: Lately, at: Sequence[int], promised: float, score: fl
     weak = over[(weights >= BARE) & (weights <= BARE - _SCALE * log(_WEAK))]
     levels = []
     for now in at:
-        ages = (now - weak[weak <= now]) / WEEK
+        ages = (now - weak[(weak <= now) & (weak > now - KEPT)]) / WEEK
         watched = max(now - lately.began, 0) / WEEK
         lasts = _FADE * (1 - exp(-watched / _FADE))
         by_chance = float(np.exp(-ages / _FADE).sum()) / (1 - _WEAK)
         rate = (by_chance + promised * _PRIOR) / (lasts + _PRIOR)
-        beyond = BARE + _SCALE * log(max(rate / promised, 1e-9))
-        levels.append(max(score, points(max(beyond, 0.0))))
+        beyond = BARE + _SCALE * log(rate / promised)
+        levels.append(max(score, points(beyond)) if rate > promised else score)
     return levels

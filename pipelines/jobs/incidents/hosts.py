@@ -18,7 +18,7 @@ class Below:
         machines: Their names.
         parts: Of those that run on it directly, how many are affected, or have affected ones below them.
         first: When the first of them began then, epoch milliseconds.
-        earliest: When the first of them began, up to `Rules.quiet` and `Rules.reopen` before.
+        earliest: When the first of them began, up to `Rules.quiet` and `Rules.reopen`, or `Rules.related`, before.
     """
 
     machines: frozenset[str]
@@ -43,7 +43,7 @@ def below_hosts(
             frozenset(some),
             len(set(some.values())),
             min(b.began for b in begins if _near(b, first[above], rules.related)),
-            min(b.began for b in begins if _near(b, first[above], rules.quiet + rules.reopen)),
+            min(b.began for b in begins if _near(b, first[above], max(rules.related, rules.quiet + rules.reopen))),
         )
     return made
 

@@ -110,7 +110,9 @@ def _by_topology(
                 continue
             cause = min(near, key=lambda j: (abs(found[j].onset - onset), j))
             if onset >= min(found[j].onset for j in near) and len({found[j].entity for j in near}) < MANY:
-                effects.add(i)
+                # a host shows what its machines do; a service that is called is no effect of those that call it
+                if topology.parent(found[cause].entity, found[cause].onset) == entity != found[cause].entity:
+                    effects.add(i)
                 near = [j for j in near if alike(found[cause].shows, found[j].shows)]
             for j in near:
                 groups.unite(i, j)

@@ -95,7 +95,7 @@ class _Grouping(Processor):
         site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told), lately)
         found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
         changed = _changes(found, written, now, self.again)
-        over = _over_for_good(found, now - self.kept)
+        over = _over_for_good(found, now - self.kept, self.rules.longest)
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
             del written[name]
@@ -228,8 +228,11 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, 
     return changed
 
 
-def _over_for_good(found: list[Found], before: int) -> list[Found]:
-    """The incidents that were over before an instant, and with which none that lasts may turn out to be one."""
+def _over_for_good(found: list[Found], before: int, longest: int) -> list[Found]:
+    """The incidents that were over before an instant, and with which none that lasts may turn out to be one.
+
+    What was over so many milliseconds before it is over, whatever goes on that is like it: a chain of them has an end.
+    """
 
     def lasts(each: Found) -> bool:
         return each.over is None or each.over >= before
@@ -238,8 +241,9 @@ def _over_for_good(found: list[Found], before: int) -> list[Found]:
     alive: set[int] = set()
     while lasting:
         alive.update(*(each.like for each in lasting))
-        lasting = [each for each in over if not alive.isdisjoint(each.like)]
-        over = [each for each in over if alive.isdisjoint(each.like)]
+        held = [not alive.isdisjoint(each.like) and (each.over or 0) >= before - longest for each in over]
+        lasting = [each for each, is_held in zip(over, held, strict=True) if is_held]
+        over = [each for each, is_held in zip(over, held, strict=True) if not is_held]
     return over
 
 

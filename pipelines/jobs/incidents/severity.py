@@ -19,7 +19,7 @@ from math import log2
 
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.incidents.bursts import Rules
-from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.episode import LOGS, STRONG, Episode
 
 _ONE, _DOUBLED, _SIZE = 0.63, 1 / 16, 1 / 3
 """Weight of a single series; what each doubling of their number adds; what each doubling of the deviation adds."""
@@ -35,6 +35,9 @@ _VAGUE = 0.6
 
 _MINOR = 25
 """Severity from which many series are an incident."""
+
+_NO_CHANCE = 10
+"""So many machines are not novel together by chance, however many false incidents a site has."""
 
 _STOPPED = 50.0
 """A series that has stopped is an incident if its absence has this score."""
@@ -68,11 +71,13 @@ def is_notable(episodes: Sequence[Episode], rules: Rules, level: float) -> bool:
         episodes: The novelties.
         rules: The settings.
         level: The least severity, see `pipelines.jobs.incidents.false_pages`; where it is above `Rules.score`, the
-            number of series does not suffice.
+            number of series does not suffice, but for that of `_NO_CHANCE` machines.
     """
     series = {(e.entity, e.metric) for e in episodes if e.metric != JOINED}
     severity = severity_score(episodes)
-    many = max(len(series), 1) >= rules.series and min(_MINOR, rules.score) <= severity and level <= rules.score
+    sure = len({e.entity for e in episodes if e.score >= STRONG}) >= _NO_CHANCE
+    enough = max(len(series), 1) >= rules.series and min(_MINOR, rules.score) <= severity
+    many = enough and (level <= rules.score or sure)
     return has_stopped(episodes) or many or severity >= level
 
 

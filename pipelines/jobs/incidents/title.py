@@ -107,7 +107,10 @@ def _flapping(own: Sequence[AffectedSeries]) -> str:
         return ""
     times = max(times for times in _FLAPS if times <= most.times)
     what = "" if most.metric in (JOINED, own[0].metric) else f"{most.metric} "
-    return f", {what}flapping ({times} times or more since {instant(most.since, most.reported, ZONE)})"
+    since = (
+        "" if most.kind == "absence" else f" since {instant(most.since, most.reported, ZONE)}"
+    )  # that of the last one
+    return f", {what}flapping ({times} times or more{since})"
 
 
 def _counted(texts: Sequence[str]) -> str:

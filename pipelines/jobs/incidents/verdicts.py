@@ -11,7 +11,7 @@ from dataclasses import replace
 import polars as pl
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
-from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.episode import LOGS, MEASURE, MOST_WIDTHS, Episode
 
 SITE = "site"
 """Name of the key column: all novelties of a site have the same key, and are in one shard."""
@@ -70,6 +70,12 @@ PARTS = pl.Schema(
 _OF_LOG = ("template", "example", "level")
 _OF_WORST = ("kind", "worst", *_WORST)
 
+_OUTSIDE = pl.max_horizontal(pl.col("actual") - pl.col("upper"), pl.col("lower") - pl.col("actual"), 0.0)
+_WIDTH = pl.col("upper") - pl.col("lower")
+_WIDTHS = pl.min_horizontal(_OUTSIDE / _WIDTH, (pl.col("values") / MEASURE) ** 2, MOST_WIDTHS)
+_BEYOND = pl.when(_WIDTH > 0).then(_WIDTHS).otherwise(0.0)
+"""`Episode.beyond` as an expression: the worst verdict is that with the largest deviation, so that none hides it."""
+
 NEW_LINES = pl.col("reported").is_null() & pl.col("closed").is_null() & pl.col("template").is_not_null()
 """An expression: true for windows of logs with new lines, which are no episodes."""
 
@@ -91,7 +97,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
     of_template = pl.col("template").is_not_null()
     new_lines = ~ends & of_template & (pl.col("revision") == 0)  # a revision may take back what was said of the log
     ended = rows.with_columns(since=pl.coalesce("since", "window_start"), worst="window_end").sort(*_IDENTITY)
-    strongest = pl.col("record_score").filter(alarm).arg_max()
+    worst_first = [each.filter(alarm) for each in (_BEYOND, pl.col("record_score"), pl.col("worst"))]
     made = ended.group_by(_SERIES, maintain_order=True).agg(
         reported=pl.col("window_end").filter(alarm).min(),
         until=pl.col("window_end").filter(alarm).max(),
@@ -100,7 +106,10 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
         absent=(pl.col("kind") == "absence").any(),
         **{name: _first_of(pl.col(name), alarm & of_template, new_lines) for name in _OF_LOG},
         resumed=pl.col("window_start").filter(ends).max(),
-        **{name: pl.col(name).filter(alarm).get(strongest, null_on_oob=True) for name in _OF_WORST},
+        **{
+            name: pl.col(name).filter(alarm).sort_by(worst_first, descending=[True, True, False]).first()
+            for name in _OF_WORST
+        },
     )
     return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
@@ -108,13 +117,14 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
 def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Joins parts of the same episodes."""
     both = _both(some, more, PARTS).sort("reported", "until", nulls_last=True)
-    strongest = pl.col(*_OF_WORST).sort_by("score", "worst", descending=[True, False], nulls_last=True).first()
+    worst_first = [_BEYOND, pl.col("score"), pl.col("worst")]
+    worst = pl.col(_OF_WORST).sort_by(worst_first, descending=[True, True, False], nulls_last=True).first()
     made = both.group_by(_SERIES, maintain_order=True).agg(
         pl.col("reported").min(),
         pl.col("until", "closed", "score", "resumed").max(),
         pl.col("absent").any(),
         pl.col(_OF_LOG).filter(pl.col("template").is_not_null()).first(),
-        strongest,
+        worst,
     )
     return made.select(*PARTS)
 

@@ -23,6 +23,9 @@ from pipelines.jobs.detect.metrics.state import DetectionState
 AFTER = 86_400_000
 """How long something must have sent nothing, event time in milliseconds: as long as the default `incidents.longest`."""
 
+_WINDOWS = 10
+"""What has a window a day or less often must be missing for so many of them."""
+
 _SAID = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
 _LASTS = np.array([c == Course.OPEN.code or k in ALARM_KINDS for c in range(4) for k in [*Kind, ""]])
 """Whether what was said last must end, by `code` without the regime: it was an open incident, or news."""
@@ -101,9 +104,9 @@ def _lasting(columns: Columns, absent: Flags) -> Ints:
 
 
 def _end(columns: Columns, rows: Ints, known: float) -> Ints:
-    """A day after the silence of some rows was certain; of what reports at irregular times, after its last window."""
+    """A day or ten windows after a silence began; of what reports at irregular times, a day after its last window."""
     last, usual, votes = (columns[f"heard.{name}"][rows].astype(np.int64) for name in ("last", "usual", "votes"))
     regular = (votes >= known) & (usual > 0)
-    end = last + np.where(regular, usual, 0) + AFTER
+    end = last + np.where(regular, usual + np.maximum(AFTER, _WINDOWS * usual), AFTER)
     never = (regular & ~columns["heard.told"][rows].astype(np.bool_)) | (last == NEVER)
     return np.where(never, NEVER_DUE, end)
