@@ -31,11 +31,7 @@ class DriverProcess:
         self._process: ServerProcess | None = None
 
     def start(self, *options: str) -> None:
-        """Starts the pipeline; must be called from the main thread, whose end the pipeline does not outlive.
-
-        Args:
-            options: Options of this start.
-        """
+        """Starts the pipeline; must be called from the main thread, whose end the pipeline does not outlive."""
         self._process = self._started(*self._command, *options)
 
     def mend(self) -> bool:

@@ -85,7 +85,6 @@ class Conductor:
     say: Callable[[str], None]
     done: Callable[[Disturbance], None]
     disturbances: list[Disturbance] = field(default_factory=list)
-    _agenda: list[Operation] = field(default_factory=list)
 
     def run(self) -> Course:
         """Runs everything; returns what was counted.
@@ -105,13 +104,13 @@ class Conductor:
             driver = DriverProcess(state, environment, state / "driver.log", "run")
             of_archive = ("--job", "extractor", "--from", iso(begin)) if self.restore else ()
             second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND, *of_archive)
-            self._agenda = list(operations(driver, second, settings, self.restore)) if self.replay else []
+            agenda = list(operations(driver, second, settings, self.restore)) if self.replay else []
             results = Results(servers.url, f"{self.settings.alias}-2*")
             stack.callback(results.close)
             scene = Scene(servers, driver, second, random.Random(self.seed))
             with _stopped(driver, second), Load(servers.bootstrap, Scenario(self.seed, begin), self.speed) as load:
                 driver.start()
-                self._disturb(scene, results)
+                self._disturb(scene, results, agenda)
                 self.say("ending the load")
                 for server in servers.both:
                     server.wait()
@@ -135,12 +134,11 @@ class Conductor:
         self.say("processing all again without faults, as the reference")
         driver.run_to_end("run", "--as", REFERENCE, "--until", "now", seconds=_END_SECONDS)
 
-    def _disturb(self, scene: Scene, results: Results) -> None:
+    def _disturb(self, scene: Scene, results: Results, agenda: list[Operation]) -> None:
         self.say("waiting for the first result")
         if not self._until(scene, lambda: results.look() > 0, _FIRST_SECONDS):
             raise NewnormalError("CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log))
         results.began, results.course = time.monotonic(), []
-        agenda = self._agenda
         if self.outage is not None:
             self._fault(scene, results, Planned(outage(self.outage), 60 * self.outage, _CALM_SECONDS, at_once=False))
             self._until(scene, lambda: results.look() < 0, _CALM_SECONDS)

@@ -11,15 +11,13 @@ import polars as pl
 from pipelines.contracts.records import Incident, Placement
 from pipelines.contracts.settings import Settings
 from pipelines.evaluation.faults import Fault, Recording
-from pipelines.jobs.detect.metrics.context import learned_from
+from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.state import DetectionState
-from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.job import DEFAULT_SITE, rules
 from pipelines.jobs.incidents.topology import Topology
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 
 BOUNDS = (0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0)
 """Bounds of the shares that are compared with how often they are right."""
@@ -74,7 +72,7 @@ def answers(recording: Recording, settings: Settings) -> Iterator[Answer]:
     last = int(recording.history["time"].to_numpy().max())
     if recording.quiet:
         first = int(recording.history["time"].to_numpy().min()) + _WARM
-        for found in _told(_episodes(history), recording, settings, last):
+        for found in _told(episodes_of(news_of(history, DEFAULT_SITE)), recording, settings, last):
             if found.incident.opened > first:
                 yield Answer(None, found.incident, {})
     for fault in recording.faults:
@@ -82,7 +80,7 @@ def answers(recording: Recording, settings: Settings) -> Iterator[Answer]:
         if fault.values is not None:
             own, _ = _judged(detection, detection.from_tables(kept), fault.values, recording.step)
             verdicts = pl.concat([history, own])
-        known = [e for e in _episodes(verdicts) if e.reported <= fault.until]
+        known = [e for e in episodes_of(news_of(verdicts, DEFAULT_SITE)) if e.reported <= fault.until]
         during = [e for e in known if e.reported > fault.at - recording.step]
         told = [
             each
@@ -133,14 +131,8 @@ def _judged(
     for (time,), rows in values.sort("time", maintain_order=True).group_by("time", maintain_order=True):
         windows = rows.select("entity", "metric", "value", window_start=pl.col("time") - step, window_end="time")
         verdicts, state = detection.process(windows, state, now=int(str(time)))
-        made.append(verdicts.filter(reported() | (pl.col("revision") > 0)))
+        made.append(verdicts.filter(NEWS))
     return pl.concat(made), state
-
-
-def _episodes(verdicts: pl.DataFrame) -> list[Episode]:
-    rows = learned_from(verdicts).with_columns(pl.lit(DEFAULT_SITE).alias(SITE), level=pl.lit(None, pl.Int64))
-    kept = newest(pl.DataFrame(schema=ROWS), rows.select(*ROWS))
-    return episodes(joined(pl.DataFrame(schema=PARTS), parts(kept)))
 
 
 def _told(known: Iterable[Episode], recording: Recording, settings: Settings, now: int) -> list[Found]:

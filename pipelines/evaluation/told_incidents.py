@@ -14,18 +14,15 @@ import polars as pl
 
 from models.arrays import Flags
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
+from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.evaluation.told import Labelled, Told, told
-from pipelines.jobs.detect.metrics.context import learned_from
-from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.false_pages import Lately
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.severity import is_notable
 from pipelines.jobs.incidents.topology import Topology
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
+from pipelines.jobs.incidents.verdicts import ROWS, episodes, parts
 
-_NEWS = reported() | (pl.col("revision") > 0)
-_NO_LOGS = pl.lit(None, pl.Int64)
 _NOWHERE = Topology({})
 
 
@@ -48,14 +45,6 @@ class ToldIncident:
     news: tuple[int, ...]
 
 
-def news_of(verdicts: pl.DataFrame, site: str) -> pl.DataFrame:
-    """The verdicts that the incidents job reads, with the columns of `ROWS`."""
-    news = learned_from(verdicts.filter(_NEWS))
-    return news.with_columns(pl.lit(site).alias(SITE), level=_NO_LOGS).select(
-        pl.col(name).cast(kind) for name, kind in ROWS.items()
-    )
-
-
 def grouped_to_the_end(rows: pl.DataFrame, site: Site, rules: Rules) -> list[Found]:
     """The incidents at the end of all time, told or not.
 
@@ -67,8 +56,7 @@ def grouped_to_the_end(rows: pl.DataFrame, site: Site, rules: Rules) -> list[Fou
     if rows.is_empty():
         return []
     now = int(rows["window_end"].to_numpy().max()) + 2 * rules.longest
-    known = joined(pl.DataFrame(schema=PARTS), parts(newest(pl.DataFrame(schema=ROWS), rows)))
-    found = episodes(known)
+    found = episodes_of(rows)
     began = Lately(min((each.since for each in found), default=None))
     return incidents(found, replace(site, lately=began), rules, now)
 
@@ -119,7 +107,7 @@ def of_site(verdicts: pl.DataFrame, name: str, rules: Rules) -> list[ToldInciden
         rules: The settings.
     """
     known = pl.max_horizontal("window_end", "decided").alias("known")
-    rows = news_of(verdicts, name).with_columns(verdicts.filter(_NEWS).select(known))
+    rows = news_of(verdicts, name).with_columns(verdicts.filter(NEWS).select(known))
     found = grouped_to_the_end(rows, Site(name, _NOWHERE, {}, {}), rules)
     return [_told(each, rows, rules) for each in found if each.notable]
 

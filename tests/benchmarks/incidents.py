@@ -16,20 +16,16 @@ from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig
 from datagen.simulator.incidents import InjectedIncident
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.context import learned_from
+from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.job import rules
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 from tests.benchmarks import kinds
 from tests.pipelines.incidents.cases import placed
 
 FASTER = 30
 """How much shorter the windows are read than they are."""
-
-_NO_LOGS = pl.lit(None, pl.Int64)
 
 GRACE = 60_000
 """Novelties that begin so long after an event, in milliseconds of short windows, are still its own."""
@@ -39,8 +35,7 @@ def run(entities: int = 25, weeks: int = 3, seed: int = 1) -> dict[str, Any]:
     """The figures of the grouping with and without topology, and how many verdicts a second it takes."""
     config, truths = _site(entities, weeks, seed)
     rows = _news(config)
-    found = joined(pl.DataFrame(schema=PARTS), parts(newest(pl.DataFrame(schema=ROWS), rows)))
-    known, now = episodes(found), int(rows["window_end"].to_numpy().max()) + kinds.DAY
+    known, now = episodes_of(rows), int(rows["window_end"].to_numpy().max()) + kinds.DAY
     topology = config.topology
     parents = {topology.names[vm]: topology.names[host] for host in range(config.hosts) for vm in topology.vms_of(host)}
     settings = rules(load().incidents)
@@ -85,11 +80,9 @@ def _news(config: SimulatorConfig) -> pl.DataFrame:
     state = detection.new_state()
     for done, frame in kinds._frames(config):
         verdicts, state = detection.process(frame, state, now=kinds.START + done * kinds.STEP)
-        made.append(verdicts.filter(reported() | (pl.col("revision") > 0)))
+        made.append(verdicts.filter(NEWS))
     times = [_short(pl.col(name)).alias(name) for name in ("window_start", "window_end", "since")]
-    return (
-        learned_from(pl.concat(made)).with_columns(*times, pl.lit("default").alias(SITE), level=_NO_LOGS).select(*ROWS)
-    )
+    return news_of(pl.concat(made).with_columns(*times), "default")
 
 
 def _short(at: pl.Expr) -> pl.Expr:

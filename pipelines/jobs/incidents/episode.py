@@ -126,8 +126,7 @@ class Episode:
 
         That is a score of 50 for a series with a value every five minutes, or of which the clock is not known; 58 for a
         value a minute, which by chance has a high score five times as often, and 36 for one every half an hour
-        (`models.alarm`). Logs,
-        machines as a whole and what has stopped have 1 at 50.
+        (`models.alarm`). Logs, machines as a whole and what has stopped have 1 at 50.
 
         >>> [round(Episode("a", "m", 0, 1, 1, None, score).evidence, 2) for score in (0, 50, 69, 75)]
         [0.01, 1.0, 2.23, 3.0]

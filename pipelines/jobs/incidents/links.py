@@ -41,11 +41,6 @@ class Linked(NamedTuple):
     like: frozenset[int]
 
 
-def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[tuple[Burst, ...]]:
-    """The bursts of each group of `linked`."""
-    return [each.bursts for each in linked(episodes, topology, rules, now)]
-
-
 def linked(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[Linked]:
     """The groups of bursts that belong together.
 

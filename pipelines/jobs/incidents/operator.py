@@ -96,15 +96,17 @@ class _Grouping(Processor):
         found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
         changed = _changes(found, written, now, self.again)
         over = _over_for_good(found, now - self.kept, self.rules.longest)
+        forgotten = {id(each) for each in over}
+        kept = [each for each in found if id(each) not in forgotten]
         old = self._without(over, old, now)
         for name in self._done(over, found, written, now):
             del written[name]
-        standing = {name for each in found if each not in over for name in each.ids}
+        standing = {name for each in kept for name in each.ids}
         for each in known.silences():
             if each.until is not None and each.until + self.kept < now:
                 known.forget_silence(each)
         known.forget(now - self.rules.longest - self.kept, standing)
-        changing = [self._next(each, now) for each in found if each not in over]
+        changing = [self._next(each, now) for each in kept]
         changing += [at for each in found if (at := self._due_again(each.incident, written)) > now]
         first = [NEVER + 1] if now == NEVER and known.silences() else []
         waiting = rows.filter(ends > now)["window_end"].min()
@@ -114,9 +116,9 @@ class _Grouping(Processor):
             "began": began,
             "next": min([*changing, *_numbers(waiting), *first, END_OF_TIME]),
             "texts": known.texts,
-            "keys": len(found) - len(over),
+            "keys": len(kept),
         }
-        return Results(_frame(changed), held=StateCounts(keys=len(found) - len(over)))
+        return Results(_frame(changed), held=StateCounts(keys=len(kept)))
 
     def _silences(self, known: Known, written: Mapping[str, tuple[int, str]], now: int) -> list[Found]:
         """The incidents of silences; of those that were over before the watermark was first known, none is made."""

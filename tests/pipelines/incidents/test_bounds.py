@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import random
 import time
+from collections.abc import Iterable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.state.segments import ShardState, unpack
-from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.episode import Episode
-from pipelines.jobs.incidents.links import grouped
+from pipelines.jobs.incidents.links import linked
 from pipelines.jobs.incidents.topology import Topology
 from tests.pipelines.incidents.cases import MINUTE, STEP, Feed, episode, news, placed
 
@@ -20,6 +21,11 @@ RULES = Rules()
 SOON = RULES.quiet + RULES.reopen
 """Ten minutes."""
 NOWHERE = Topology({})
+
+
+def grouped(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: int) -> list[tuple[Burst, ...]]:
+    """The bursts of each group."""
+    return [each.bursts for each in linked(episodes, topology, rules, now)]
 
 
 def made(entity: str, metric: str, since: int, until: int, score: float = 60.0, *, absent: bool = False) -> Episode:

@@ -11,12 +11,10 @@ import pytest
 from datagen.simulator.config import SimulatorConfig, demo
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.context import learned_from
+from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.worst import reported
 from pipelines.jobs.incidents.grouping import Site, incidents
 from pipelines.jobs.incidents.job import rules
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 from tests.benchmarks import kinds
 from tests.pipelines.incidents.cases import MINUTE, T0, placed
 
@@ -30,13 +28,12 @@ def _news(config: SimulatorConfig, threshold: float) -> pl.DataFrame:
     state = detection.new_state()
     for done, frame in kinds._frames(config):
         verdicts, state = detection.process(frame, state, now=(config.start or 0) + done * config.step)
-        made.append(learned_from(verdicts).filter(reported() | (pl.col("revision") > 0)))
-    return pl.concat(made).with_columns(pl.lit("default").alias(SITE), level=pl.lit(None, pl.Int64)).select(*ROWS)
+        made.append(verdicts.filter(NEWS))
+    return news_of(pl.concat(made), "default")
 
 
 def _written(config: SimulatorConfig, threshold: float = 50.0) -> list[Incident]:
-    told = parts(newest(pl.DataFrame(schema=ROWS), _news(config, threshold)))
-    known = episodes(joined(pl.DataFrame(schema=PARTS), told))
+    known = episodes_of(_news(config, threshold))
     moves = [move for incident in config.incidents for move in incident.moves(config.topology)]
     topology = config.topology
     parents = {topology.names[vm]: topology.names[host] for host in range(config.hosts) for vm in topology.vms_of(host)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.benchmarks import incidents
@@ -9,11 +11,19 @@ from tests.benchmarks import incidents
 pytestmark = pytest.mark.slow
 
 
-def test_nine_of_ten_incidents_hold_exactly_one_event_and_a_host_that_goes_down_is_named_first() -> None:
-    """The aims of the incidents job; seed 8 was not used to choose its rules (docs/benchmarks.md, Incidents)."""
-    found = incidents.run(entities=25, weeks=3, seed=8)["with topology"]
-    # the aim is .9: it is missed since one series is enough for an incident (docs/decisions/0040, Price)
-    assert found["incidents that hold exactly one event"] >= 0.88
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """The figures of seed 8, which was not used to choose the rules of the job (docs/benchmarks.md, Incidents)."""
+    figures: dict[str, Any] = incidents.run(entities=25, weeks=3, seed=8)["with topology"]
+    return figures
+
+
+@pytest.mark.xfail(strict=True, reason=".886 since one series is enough for an incident: docs/decisions/0040, Price")
+def test_nine_of_ten_incidents_hold_exactly_one_event(found: dict[str, Any]) -> None:
+    assert found["incidents that hold exactly one event"] >= 0.9
+
+
+def test_an_event_is_about_one_incident_and_a_host_that_goes_down_is_named_first(found: dict[str, Any]) -> None:
     assert found["incidents an event"] <= 1.3
     assert found["incidents that name their cause first"] >= 0.9
     assert found["of one VM: incidents that name it first"] >= 0.9
