@@ -7,6 +7,10 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.taking_turns import taken
 
 FILE = """
 import os, time
@@ -62,3 +66,10 @@ def test_two_runs_take_each_file_once_and_tear_it_down_before_the_next(tmp_path:
     ), said
     assert {run for run, _, _ in lines} == {"first", "second"}, "neither does all the work"
     assert sorted(run.returncode for run in runs) in ([0, 1], [1, 1]), "a test that fails fails its run"
+
+
+def test_the_tests_of_a_file_that_stand_apart_are_run_by_the_run_that_took_it(tmp_path: Path) -> None:
+    """So they stand with --ff, which puts those first that failed last."""
+    items = cast(list[Any], [SimpleNamespace(path=path) for path in ("a", "b", "a", "c", "b")])
+    assert list(taken(items, tmp_path)) == items
+    assert list(taken(items, tmp_path)) == [], "another run finds all of them taken"

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.formats import columnar
+from engine.formats.decoded_size import decoded_bytes
 from engine.runtime.intake import KAFKA
 from engine.runtime.messages import Message
 from engine.runtime.portions import portions
@@ -114,3 +115,16 @@ def test_the_results_of_portions_are_those_of_the_whole(monkeypatch: pytest.Monk
     tally = Tally()
     check_reference(tally, *(newest((json.loads(one.value) for one in some), END_OF_TIME) for some in (parts, whole)))
     assert not tally.findings, "\n".join(map(str, tally.findings))
+
+
+def test_columns_without_compression_weigh_what_they_are_and_make_no_more_portions_than_messages() -> None:
+    """Their first bytes are values, not sizes: taken for sizes, they would be 10^18 bytes, and as many portions."""
+    table = pa.table({"value": [1.5, 2.5, 3.5]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    message = sink.getvalue()
+    assert decoded_bytes(message) == message.size
+    rows = kafka([("a", 0, message.to_pybytes(), 0)] * 3)
+    assert [portion.num_rows for portion in portions(rows, message.size)] == [1, 1, 1]
+    assert [portion.num_rows for portion in portions(rows, 1)] == [1, 1, 1]

@@ -88,3 +88,17 @@ def test_a_site_in_which_every_service_calls_every_other_is_grouped_in_a_second(
     site.send([row for name in names for row in shows(name, 0, "ab")], 5 * MINUTE)
     assert time.perf_counter() - began < 2
     assert site.standing[0].machine_count == size
+
+
+def test_a_service_that_flaps_is_one_incident_whichever_of_its_callers_shows_it() -> None:
+    """A service that is called is no effect of those that call it, as a host is of its VMs: it goes on by itself."""
+    site = Feed()
+    for n in range(6):
+        site.place(f"web-{n}", None, calls=("db",))
+    for n in range(6):
+        at = 8 * n * MINUTE
+        site.send(
+            [*episode("db", "db.latency", at, at + 2 * MINUTE), *episode(f"web-{n}", "errors", at, at + 2 * MINUTE)],
+            at + 3 * MINUTE,
+        )
+    assert len(site.standing) == 1

@@ -12,6 +12,7 @@ from models.records import constants
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.episode import LOGS, Episode
 from pipelines.jobs.incidents.severity import is_notable, severity_score
+from tests.pipelines.incidents.cases import STEP, T0, Feed, news
 
 MINUTE, RULES = 60_000.0, Rules()
 ZERO = Episode(
@@ -47,3 +48,23 @@ def test_more_series_and_larger_deviations_are_more_severe() -> None:
 def test_what_a_log_says_follows_no_clock_and_counts_in_full_only_if_it_is_an_error() -> None:
     line = Episode("a", LOGS, 0, 1, 1, None, 55.0, clock=MINUTE, template="t", level=6)
     assert severity_score([replace(line, level=3)]) >= 50 > severity_score([line])
+
+
+def test_a_later_value_near_its_band_does_not_hide_a_large_one_whatever_the_micro_batches() -> None:
+    band = {"lower": 0.0, "upper": 1.0, "values": 1000.0, "since": T0}
+    large = news("a", "cpu", 0, record_score=52.0, actual=31.0, **band)
+    near = news("a", "cpu", STEP, record_score=53.0, actual=1.05, **band)
+    feeds = Feed(), Feed()
+    feeds[0].send([large], 60_000)
+    before = feeds[0].standing[0].severity_score
+    feeds[0].send([near], 120_000)
+    feeds[1].send([large, near], 120_000)
+    once, parts = (feed.standing[0].severity_score for feed in feeds)
+    assert once == parts >= before
+
+
+def test_what_many_machines_show_at_once_is_told_on_a_noisy_site_too() -> None:
+    """Ten machines do not come by chance, however high the level is; nine may."""
+    some = [Episode(f"m{n}", "cpu", 0, 1, 1, None, 51.0) for n in range(10)]
+    assert is_notable(some, RULES, 95.0)
+    assert not is_notable(some[:9], RULES, 95.0)
