@@ -7,11 +7,8 @@ STAMP := $(VENV)/.set-up
 ARGS ?=
 
 .DEFAULT_GOAL := help
-# two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
+# processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
-
-# of several runs with one folder, each takes the next file that none has taken
-SHARED = $(if $(TAKEN),-p tests.taking_turns --taken=$(TAKEN))
 
 # tests start hundreds of processes: bytecode is kept, even where the shell says otherwise
 export PYTHONDONTWRITEBYTECODE =
@@ -42,18 +39,13 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser agents ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
-	@taken=$$(mktemp -d); trap 'rm -rf '$$taken EXIT; trap 'exit 130' INT TERM; rest="$(MAKE) --no-print-directory test-alone TAKEN=$$taken"; \
-	{ $(MAKE) --no-print-directory test-servers; servers=$$?; \
-	  { [ -e $$taken/done ] || [ ! -d $$taken ] || $$rest; } && exit $$servers; } > $$taken/log 2>&1 & others=$$!; \
-	$$rest; alone=$$?; touch $$taken/done; \
-	echo "Waiting for the tests that need Kafka, Elasticsearch or Spark, which ran beside these"; \
-	wait $$others; others=$$?; cat $$taken/log; [ $$alone = 0 ] && [ $$others = 0 ]
+	$(ONE_THREAD) $(BIN)/python -m tests.all_at_once $(ARGS)
 
-test-alone: setup ## The tests that need no servers, but for the slow ones (pytest ends with 5 where ARGS select none)
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow and not stack" $(SHARED) $(ARGS) || [ $$? = 5 ]
+test-alone: setup ## The tests that need no servers, but for the slow ones
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow and not stack" $(ARGS)
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS)
 
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "slow and not long" $(ARGS)

@@ -1,9 +1,9 @@
-"""Two runs of pytest divide the files of tests between them while they run, so that both end at the same time.
+"""Several runs of pytest divide the files of tests between them while they run, so that all end at the same time.
 
-``make test`` runs the tests that need servers beside the others; when they are done, a second run helps with these.
-Each takes the next file that the other has not taken: ``pytest -p tests.taking_turns --taken=FOLDER``, with ``=``, as
+Each takes the next file that no other has taken: ``pytest -p tests.taking_turns --taken=FOLDER``, with ``=``, as
 pytest looks for its configuration beside any path that stands alone. A file is taken by creating a file in the folder,
-which succeeds once.
+which succeeds once. The tests of a file that need servers and those that need none are taken apart, and the former
+first: they wait much, and what waits is best begun early.
 """
 
 from __future__ import annotations
@@ -47,12 +47,17 @@ def taken(items: list[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
         items: All tests that the run has selected.
         folder: Where files are taken.
     """
-    mine: dict[str, bool] = {}
-    for path, tests in groupby(items, lambda item: str(item.path)):
-        if path not in mine:  # the tests of a file may stand apart, as those that failed last stand first with --ff
-            mine[path] = _take(folder / sha1(path.encode()).hexdigest())
-        if mine[path]:
+    mine: dict[tuple[str, bool], bool] = {}
+    in_order = sorted(items, key=_needs_servers, reverse=True)  # else as they stand: sorting is stable
+    for unit, tests in groupby(in_order, lambda item: (str(item.path), _needs_servers(item))):
+        if unit not in mine:  # the tests of a file may stand apart, as those that failed last stand first with --ff
+            mine[unit] = _take(folder / sha1(repr(unit).encode()).hexdigest())
+        if mine[unit]:
             yield from tests
+
+
+def _needs_servers(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("servers", "spark"))
 
 
 def _take(mark: Path) -> bool:
