@@ -41,4 +41,7 @@ class News(Record):
     upper: Finite | None = Field(None, description="upper bound of that band")
     values: Finite | None = Field(None, description="for a metric: how many values the band was learned from")
     clock: Finite | None = Field(None, description="for a metric: mean milliseconds between two of its values")
+    metrics: Finite | None = Field(
+        None, description="for a metric: how many metrics of its machine were judged at the same time"
+    )
     revision: int = Field(0, description="a higher revision replaces a lower one")

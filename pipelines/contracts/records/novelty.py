@@ -95,11 +95,12 @@ class Novelty(Record):
     context: dict[str, float] | None = Field(
         None,
         description="for news: further numbers that `message` is written from. `values`: number of values seen before; "
-        "`watched`: milliseconds since the first of them; `lowest` and `highest` of them; `run`: how many values in a "
-        "row, with this one, were above the typical value (negative: below it), `run_for`: for how many milliseconds, "
-        "`ordinary`: 1 if none of them was unusual by itself, else 0; `same_for`: milliseconds for which the value has "
-        "been exactly the same; for a change: the level `before` it, the `level` since, and `known`: 1 if that level "
-        "was seen earlier; `absent`: 1 if an absence has ended",
+        "`watched`: milliseconds since the first of them; `metrics`: how many metrics of the machine were "
+        "judged at the same time; `lowest` and `highest` of them; `run`: how many values in a row, with this "
+        "one, were above the typical value (negative: below it), `run_for`: for how many milliseconds, "
+        "`ordinary`: 1 if none of them was unusual by itself, else 0; `same_for`: milliseconds for which the "
+        "value has been exactly the same; for a change: the level `before` it, the `level` since, and "
+        "`known`: 1 if that level was seen earlier; `absent`: 1 if an absence has ended",
     )
     influencers: dict[str, float] = Field(
         default_factory=dict,

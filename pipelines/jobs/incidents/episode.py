@@ -60,6 +60,7 @@ class Episode:
         upper: Upper bound of that band.
         values: How many values the band was learned from; ``None`` if that is not known.
         clock: Usual milliseconds between two values of the series; ``None`` if that is not known.
+        metrics: How many metrics of the machine were judged with the worst verdict; ``None`` if that is not known.
     """
 
     entity: str
@@ -83,6 +84,7 @@ class Episode:
     upper: float | None = None
     values: float | None = None
     clock: float | None = None
+    metrics: float | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -137,6 +139,15 @@ class Episode:
         judged = self.clock if self.metric not in (JOINED, LOGS) and not self.absent else None
         clock = min(max(judged, _SHORTEST), _LONGEST) if judged else _USUAL
         return max(self.score / max(100.0 - self.score, 0.01) - _CLOCK * log(_USUAL / clock), _LEAST)
+
+    def evidence_among(self, novel: int) -> float:
+        """The evidence, as that of a machine of `metrics` series of which ``novel`` are novel together.
+
+        >>> twelve = Episode("a", "m", 0, 1, 1, None, 75.0, metrics=12.0)
+        >>> [round(twelve.evidence_among(novel), 2) for novel in (1, 4, 12)]
+        [2.38, 2.73, 3.0]
+        """
+        return max(self.evidence - _CLOCK * log(max((self.metrics or 1.0) / max(novel, 1), 1.0)), _LEAST)
 
     @property
     def beyond(self) -> float:

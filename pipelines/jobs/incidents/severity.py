@@ -4,6 +4,8 @@ All is weighed on the scale of evidence, on which 1 is what the detector tells o
 
 - a novelty weighs its evidence, times 1 more than a third of log2(1 + d) for a value d widths of the band beyond it
   (`Episode.beyond`), times 1.3 if it had news in more than one window;
+- its evidence is less by 0.25 ln(m / n) if n of the m metrics of its machine are novel in the incident: the strongest
+  of many comes by chance m times as often as one, the n-th strongest m / n times (Simes 1986);
 - an incident weighs as much as its heaviest novelty, times 0.63 for a single series and a sixteenth of log2(n) more for
   n series (0.88 for 16, 1.13 for 256); what does not say what is wrong counts 0.6: a machine that is unusual as a
   whole, and lines of a log that are no errors; errors in a log count in full, whose writer has judged them, too;
@@ -14,6 +16,7 @@ The larger of the last two, w, gives the score 100 w / (1 + w), as evidence give
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log2
 
@@ -60,7 +63,8 @@ def weight(episodes: Sequence[Episode]) -> float:
     """What an incident weighs."""
     series = {(e.entity, e.metric) for e in episodes if e.metric != JOINED}
     share = _ONE + _DOUBLED * log2(max(len(series), 1))
-    heaviest = max(weighed(e) * (1.0 if e.error else share) for e in episodes)
+    novel = Counter(entity for entity, _ in series)
+    heaviest = max(weighed(e, novel[e.entity]) * (1.0 if e.error else share) for e in episodes)
     return max(heaviest, float(len({e.entity for e in episodes if e.silent})))
 
 
@@ -91,8 +95,13 @@ def points(weight: float) -> float:
     return 100 * weight / (1 + weight)
 
 
-def weighed(episode: Episode) -> float:
-    """The evidence of an episode's worst verdict, more if it had news again, the more, the larger the deviation is."""
+def weighed(episode: Episode, novel: int = 1) -> float:
+    """The evidence of an episode's worst verdict, more if it had news again, the more, the larger the deviation is.
+
+    Args:
+        episode: The episode.
+        novel: How many metrics of its machine are novel in the incident.
+    """
     vague = (episode.metric == LOGS and not episode.error) or (episode.metric == JOINED and not episode.absent)
     again = _AGAIN if episode.until > episode.reported else 1.0
-    return (_VAGUE if vague else again) * episode.evidence * (1 + _SIZE * log2(1 + episode.beyond))
+    return (_VAGUE if vague else again) * episode.evidence_among(novel) * (1 + _SIZE * log2(1 + episode.beyond))

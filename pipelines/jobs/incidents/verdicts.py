@@ -21,7 +21,7 @@ _SERIES = (SITE, "entity", "metric", "since")
 
 _WORST: dict[str, pl.DataType | type[pl.DataType]] = {
     "metric_kind": pl.String,
-    **dict.fromkeys(("actual", "typical", "lower", "upper", "values", "clock"), pl.Float64),
+    **dict.fromkeys(("actual", "typical", "lower", "upper", "values", "clock", "metrics"), pl.Float64),
 }
 """What is kept of the worst verdict of an episode: the value that it judged, and what was expected."""
 

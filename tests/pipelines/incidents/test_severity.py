@@ -68,3 +68,17 @@ def test_what_many_machines_show_at_once_is_told_on_a_noisy_site_too() -> None:
     some = [Episode(f"m{n}", "cpu", 0, 1, 1, None, 51.0) for n in range(10)]
     assert is_notable(some, RULES, 95.0)
     assert not is_notable(some[:9], RULES, 95.0)
+
+
+def test_one_of_many_metrics_of_a_machine_is_less_sure_than_an_only_one_and_all_of_them_are_not() -> None:
+    """By chance one of twelve metrics is as unusual twelve times as often as an only one; all twelve together are not.
+
+    Twelve metrics make as many values a month as one metric with a twelfth of the clock: the evidence is as that of it.
+    """
+    own = {"entity": "a", "since": 0, "reported": 1, "until": 1, "closed": None, "score": 75.0}
+    only = Episode(**own, metric="m", clock=30 * MINUTE, metrics=1.0)  # type: ignore[arg-type]
+    some = [replace(only, metric=f"m{n}", metrics=12.0) for n in range(12)]
+    as_often = replace(only, clock=30 * MINUTE / 12)
+    assert some[0].evidence_among(1) == pytest.approx(as_often.evidence)
+    assert severity_score(some[:1]) == severity_score([as_often]) < severity_score([only])
+    assert severity_score(some) > severity_score([only])

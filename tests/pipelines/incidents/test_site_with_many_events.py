@@ -18,7 +18,6 @@ def found() -> dict[str, Any]:
     return figures
 
 
-@pytest.mark.xfail(strict=True, reason=".886 since one series is enough for an incident: docs/decisions/0040, Price")
 def test_nine_of_ten_incidents_hold_exactly_one_event(found: dict[str, Any]) -> None:
     assert found["incidents that hold exactly one event"] >= 0.9
 

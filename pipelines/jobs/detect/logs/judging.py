@@ -42,7 +42,7 @@ _NEW_LINES = (
 _NO_INCIDENT = {
     "since": pl.lit(None, pl.Int64),
     "incident_state": pl.lit(None, pl.String),
-    **dict.fromkeys(("values", "clock"), pl.lit(None, pl.Float64)),
+    **dict.fromkeys(("values", "clock", "metrics"), pl.lit(None, pl.Float64)),
 }
 _NO_NAMES = pl.lit(None, pl.List(pl.String))
 

@@ -13,10 +13,10 @@ NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
 """The type of a column of numbers by name: a list of entries, as few rows have any, and different ones."""
 
 KEYS = (
-    *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
+    *("values", "watched", "metrics", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
     *("before", "level", "known", "absent"),
 )
-"""Names in the context of a metric's verdict; see `models.past` and `models.regimes`."""
+"""Names in the context of a metric's verdict; see `models.past` and `models.regimes`. The first three come first."""
 
 
 def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
@@ -40,23 +40,24 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 
 
 def learned_from(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Adds the columns ``values`` and ``clock`` from the contexts of verdicts; null where they are not known.
+    """Adds the columns ``values``, ``clock`` and ``metrics`` from the contexts of verdicts; null if not known.
 
-    ``values`` is how many values the series had before, ``clock`` the mean of the milliseconds between them. Verdicts
-    on logs have no context, and get neither.
+    ``values`` is how many values the series had before, ``clock`` the mean of the milliseconds between them,
+    ``metrics`` how many metrics of its machine were judged at the same time. Verdicts on logs have no context.
 
-    >>> known = [{"key": "values", "value": 1440.0}, {"key": "watched", "value": 86_400_000.0}]
+    >>> known = [("values", 1440.0), ("watched", 86_400_000.0), ("metrics", 12.0)]
+    >>> known = [{"key": key, "value": value} for key, value in known]
     >>> entries = pl.Series([known, [{"key": "absent", "value": 1.0}], None], dtype=NAMED)
-    >>> learned_from(pl.DataFrame({"context": entries})).select("values", "clock").rows()
-    [(1440.0, 60000.0), (None, None), (None, None)]
+    >>> learned_from(pl.DataFrame({"context": entries})).select("values", "clock", "metrics").rows()
+    [(1440.0, 60000.0, 12.0), (None, None, None), (None, None, None)]
     """
     if "context" not in verdicts.columns:
         return verdicts
-    numbers = [pl.col("context").list.get(place, null_on_oob=True).struct for place in (0, 1)]
-    values, watched = (
+    numbers = [pl.col("context").list.get(place, null_on_oob=True).struct for place in (0, 1, 2)]
+    values, watched, metrics = (
         pl.when(number.field("key") == KEYS[place]).then(number.field("value")) for place, number in enumerate(numbers)
     )
-    return verdicts.with_columns(values=values, clock=pl.when(values > 0).then(watched / values))
+    return verdicts.with_columns(values=values, clock=pl.when(values > 0).then(watched / values), metrics=metrics)
 
 
 def absent(rows: Ints, n: int) -> pl.Series:
@@ -73,9 +74,10 @@ class Contexts:
 
     Args:
         verdicts: The verdicts of the models.
+        metrics: For each verdict how many metrics of its machine were judged at the same time, shape (n,).
     """
 
-    def __init__(self, verdicts: SeriesVerdicts) -> None:
+    def __init__(self, verdicts: SeriesVerdicts, metrics: Ints) -> None:
         self._rows: list[Ints] = []
         self._keys: list[Ints] = []
         self._values: list[Array] = []
@@ -83,6 +85,7 @@ class Contexts:
         for key, name in enumerate(KEYS):
             if name in verdicts.context:
                 self._put(at, key, verdicts.context[name][at])
+        self._put(at, KEYS.index("metrics"), metrics[at].astype(np.float64))
 
     def absent(self, rows: Ints) -> None:
         """Sets the number `absent` of rows that end an absence."""

@@ -172,7 +172,7 @@ class Detection:
         rows = sent._replace(value=np.where((back != NEVER).any(axis=0), np.nan, sent.value))
         ruled = effects(rules, frame)
         made, standing = self._judge(state, rows, ruled, about(frame, self.family))
-        verdicts = RowVerdicts(made, standing.onset, ruled)
+        verdicts = RowVerdicts(made, standing.onset, _metrics(step, entities), ruled)
         verdicts.recover(came, heard.series)
         joined = self._together(state, rows, step, made, ruled, back[1])
         if self.says:
@@ -340,10 +340,26 @@ def _in_company(step: Ints, owner: Ints, alone: Flags) -> tuple[Ints, Ints]:
     >>> _in_company(step, owner, step == 2)
     (array([1, 2, 3, 4, 5]), array([0, 2, 4]))
     """
-    begins = np.ones(len(step) + 1, np.bool_)
-    begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
+    begins = _begins(step, owner)
     some = np.flatnonzero(~(begins[:-1] & begins[1:]) | alone)
     return some, np.flatnonzero(begins[some])
+
+
+def _metrics(step: Ints, owner: Ints) -> Ints:
+    """How many rows of the same machine are in the step of each row.
+
+    >>> _metrics(np.array([0, 0, 0, 1, 1, 2]), np.array([4, 5, 5, 4, 4, 5]))
+    array([1, 2, 2, 2, 2, 1])
+    """
+    counts = np.diff(np.flatnonzero(_begins(step, owner)))
+    return np.repeat(counts, counts)
+
+
+def _begins(step: Ints, owner: Ints) -> Flags:
+    """True for the first row of each machine in each step, and once more at the end, shape (n + 1,)."""
+    begins = np.ones(len(step) + 1, np.bool_)
+    begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
+    return begins
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:

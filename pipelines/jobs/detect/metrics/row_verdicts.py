@@ -30,6 +30,7 @@ class RowVerdicts:
     Args:
         verdicts: The verdicts of the models.
         onset: See below.
+        metrics: For each row how many metrics of its machine were judged at the same time.
         ruled: The effects of the rules on the rows, if any. No incident is decided where a rule forbids learning.
 
     Attributes:
@@ -39,7 +40,7 @@ class RowVerdicts:
         onset: Onset of the incident that is open after the row, announced or not, epoch milliseconds; -1 if none is.
     """
 
-    def __init__(self, verdicts: SeriesVerdicts, onset: Ints, ruled: Effects | None) -> None:
+    def __init__(self, verdicts: SeriesVerdicts, onset: Ints, metrics: Ints, ruled: Effects | None) -> None:
         self.numbers = {name: getattr(verdicts, name) for name in NUMBERS if name != "actual"} | verdicts.evidence
         self.numbers["absence"] = np.zeros(len(onset))
         self.numbers["state_score"] = verdicts.state_score.copy()
@@ -50,7 +51,7 @@ class RowVerdicts:
         )
         hour = np.where(verdicts.context["days"] == 1, verdicts.expected["hour"], np.nan)
         self._weights, self._expected = verdicts.experts, verdicts.expected | {"hour": hour}
-        self._contexts = Contexts(verdicts)
+        self._contexts = Contexts(verdicts, metrics)
 
     def recover(self, rows: Ints, since: Ints) -> None:
         """Turns ordinary verdicts that end an absence into recoveries.
