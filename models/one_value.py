@@ -24,7 +24,7 @@ from models.evidence.repeats import NEVER, conclude, damp, learn_repeats
 from models.evidence.window import window_mean, window_surprise
 from models.experts.base import Lesson, Step
 from models.experts.days import learn_days
-from models.experts.hour_of_day import learn_hour, predict_hour
+from models.experts.hour_of_day import learn_hour, predict_hour, visits_of
 from models.experts.level import learn_level, predict_level
 from models.experts.log_level import learn_log_level, predict_log_level, unit_so_far
 from models.experts.wall_clock import is_weekend
@@ -294,6 +294,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     weighed = weigh_news(constants, series, given.local, step, lived.high - lived.low, usual, ranked)
     points = scored(weighed.weight, config.half) if valid else 0.0
     outside = (present < band.lower or present > band.upper) and not weighed.expected
+    hour = mixture.parts[2]
     found = Found(
         spot,
         points if not weighed.expected else 0.0,
@@ -303,6 +304,8 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
         given.time,
         valid,
         outside,
+        place(hour.location, unit),
+        visits_of(hour),
     )
     decision = decide(constants.regimes, config, series.regime, found, company, usual)
     recurs = weighed.unusual or (weighed.expected and decision.inside)

@@ -30,7 +30,7 @@ REFERENCE_GAP = 300_000.0
 POOL_SHAPE = 2.0
 
 _MOST = float(np.finfo(np.float32).max)
-"""Squares are kept in 32 bits; deviations beyond 1e19 are taken for smaller than they are."""
+"""Squares and distances are kept in 32 bits; squares of deviations beyond 1e19 are taken for smaller than they are."""
 
 _DAY, _HOUR = 86_400_000, 3_600_000.0
 
@@ -50,10 +50,14 @@ class Hours(NamedTuple):
 
 
 def new_state(n: int) -> Columns:
-    """The columns for n series of which nothing is known."""
-    bins: Columns = {name: np.zeros((n, BINS), np.float32) for name in ("count", "squares")}
+    """The columns for n series of which nothing is known.
+
+    The means of the hours are kept as distances from ``anchor``, the first value learned, so that 32 bits suffice for
+    a level of 1e12 that moves by 1. ``anchor`` is NaN before that, and in what earlier versions kept: distances from 0.
+    """
+    bins: Columns = {name: np.zeros((n, BINS), np.float32) for name in ("count", "mean", "squares")}
     pool: Columns = {"pool_count": np.zeros(n, np.float32), "pool_squares": np.zeros(n)}
-    return bins | {"mean": np.zeros((n, BINS))} | pool
+    return bins | {"anchor": np.full(n, np.nan)} | pool
 
 
 @kernel
@@ -82,7 +86,8 @@ def _known(hour: Record, hours: Hours, circle: int, otherwise: float) -> Known:
     weight_near, weight_far = (1 - hours.share) * hour.count[near], hours.share * hour.count[far]
     count = weight_near + weight_far
     tilt = weight_far / max(count, 1e-12)
-    mean = hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
+    anchor = 0.0 if math.isnan(hour.anchor) else hour.anchor
+    mean = anchor + hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
     return Known(count, mean, (1 - hours.share) * hour.squares[near] + hours.share * hour.squares[far])
 
 
@@ -104,6 +109,12 @@ def predict_hour(hour: Record, step: Step, level: StudentT) -> StudentT:
 
 
 @kernel
+def visits_of(hour: StudentT) -> float:
+    """How many values a view of the hour of the day was learned from, in effect."""
+    return hour.dof - 2 * POOL_SHAPE
+
+
+@kernel
 def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson, level: StudentT) -> None:
     """Adds a value to both hours by their shares; in proportion to the time between values, old ones are forgotten.
 
@@ -117,6 +128,8 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     hours, circle = nearest_hours(step.local), HOURS * step.weekend
     known = _known(hour, hours, circle, level.location)
     forget, error = forgotten(config, step.gap), lesson.value - known.mean
+    if math.isnan(hour.anchor):
+        hour.anchor = 0.0 if hour.count.any() else lesson.value
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
     counted = lesson.weight if known.observations > 0.5 else 0.0
@@ -131,12 +144,14 @@ def _learn_bin(hour: Record, index: int, share: float, forget: float, lesson: Le
     count = faded + weight
     gain = weight / max(count, 1e-12)
     hour.count[index] = count
-    hour.mean[index] += gain * (lesson.value - hour.mean[index])
+    away = hour.mean[index] + gain * (lesson.value - hour.anchor - hour.mean[index])
+    hour.mean[index] = within(away, -_MOST, _MOST)
     squares = hour.squares[index] * (1 - forget * share) + faded * gain * (error * error)
     hour.squares[index] = min(squares, _MOST)
 
 
 def shift_hour(state: Rows, offset: Array, few: float) -> None:
     """Moves all that was learned by an offset, shape (n,), and lets it count as few values."""
-    state["mean"] = np.where(state["count"] > 0, state["mean"] + offset[:, None], state["mean"])
+    anchor = state["anchor"]
+    state["anchor"] = np.where(np.isnan(anchor), np.where(state["count"].any(axis=1), offset, np.nan), anchor + offset)
     shorten(state, few)

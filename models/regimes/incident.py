@@ -32,6 +32,8 @@ class Found(NamedTuple):
         time: When, epoch milliseconds.
         valid: Whether there is a value.
         outside: Whether it lies outside of its band.
+        at_hour: Where it lay at this hour of the days before, on the axis.
+        visits: How many values that was learned from, in effect.
     """
 
     place: float
@@ -42,6 +44,8 @@ class Found(NamedTuple):
     time: int
     valid: bool
     outside: bool
+    at_hour: float
+    visits: float
 
 
 class Incident(NamedTuple):

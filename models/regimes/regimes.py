@@ -24,6 +24,7 @@ from models.kernels import kernel
 from models.records import Record
 from models.regimes import incident as incidents
 from models.regimes import kept, reference
+from models.regimes.challenger import Challenger
 from models.regimes.company import Company
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, go_on, is_alive, is_dead, is_level, no_incident, write_incident
@@ -36,6 +37,10 @@ _NONE = -1
 
 _KEPT = 1 - 1 / 43_200
 """Share of the returns of kept regimes that is remembered a value."""
+
+_VISITS, _NEAR = 4.0, 0.3
+"""The hour of the day explains a return if it was known from so many times as many values as have returned, and misses
+them by no more than this share of what the present regime misses them by."""
 
 _ANOMALY, _STATE_CHANGE = Kind.ANOMALY.code, Kind.STATE_CHANGE.code
 _NEW_NORMAL, _RECOVERED = Kind.NEW_NORMAL.code, Kind.RECOVERED.code
@@ -90,11 +95,11 @@ class Decision(NamedTuple):
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known.
 
-    ``last``: place of the last value; ``habit``: returns of kept regimes, less what is forgotten; ``counted``: whether
-    the machine counts an incident of the series as open.
+    ``last``: place of the last value; ``habit``: returns of kept regimes, less what is forgotten; ``said``: whether the
+    begin of the present regime was news; ``counted``: whether the machine counts an incident of the series as open.
     """
     columns: Columns = {"last": np.zeros(n, np.float32), "habit": np.zeros(n, np.float32)}
-    columns["counted"] = np.zeros(n, np.bool_)
+    columns |= {name: np.zeros(n, np.bool_) for name in ("said", "counted")}
     return columns | reference.new_state(n) | incidents.new_state(n) | kept.new_state(n)
 
 
@@ -128,7 +133,18 @@ def decide(
     young = is_young(config, regime, found.seen)
     foreseen = usual and (young or company.settles)
     if foreseen:  # the experts have yet to learn it: what the reference expects is no news
-        found = Found(found.place, 0.0, found.bar, found.counts, found.seen, found.time, found.valid, found.outside)
+        found = Found(
+            found.place,
+            0.0,
+            found.bar,
+            found.counts,
+            found.seen,
+            found.time,
+            found.valid,
+            found.outside,
+            found.at_hour,
+            found.visits,
+        )
     explained = foreseen or (usual and is_open and regime.serious)
     notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
     former = _NONE if young else slot_left(config, regime, found.seen, company.left)
@@ -216,7 +232,7 @@ def _weigh_incident(
 
     loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
-    news = loud or (recalled and regime.habit < config.habit)
+    news = loud or (recalled and regime.habit < config.habit and (regime.said or not _is_daily(found, told, challenger)))
     if (accepted or recalled) and news:
         kind = _NEW_NORMAL
     elif was and not is_open and loud and usual:
@@ -268,6 +284,16 @@ def _weigh_incident(
 
 
 @kernel
+def _is_daily(found: Found, told: Expected, challenger: Challenger) -> bool:
+    """Whether a value lies where it did at this hour of the days before, and so is no return of a regime.
+
+    What was learned of the hour since the onset itself must not say so: it is a small part of all.
+    """
+    miss = abs(found.place - found.at_hour)
+    return found.visits >= _VISITS * challenger.number and miss <= _NEAR * abs(told.off)
+
+
+@kernel
 def learn_regime(
     config: RegimesConfig, detector: DetectorConfig, regime: Record, place: float, step: Step, decision: Decision
 ) -> None:
@@ -299,6 +325,7 @@ def learn_regime(
     if decision.switch:
         regime.habit += 1.0 if decision.recalled else 0.0
         switch_to(regime, decision.slot, decision.shift, step.seen)
+        regime.said = decision.loud
 
 
 @kernel
