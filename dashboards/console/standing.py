@@ -60,7 +60,8 @@ class Remembered:
         placed = [each for each in known["placements"] if each["host.name"] in machines]
         said = [each for each in known.get("acknowledgements", ()) if each["event.id"] == incident["event.id"]]
         told = [each for each in known.get("told", ()) if incident["event.id"] in each["incidents"]]
-        moves = [each for each in placed if each.get("moved_from") and start - _BEFORE <= each["@timestamp"] <= end]
+        went = [each for each in placed if each.get("moved_from")]
+        moves = [each for each in went if start - _BEFORE <= each.get("moved", each["@timestamp"]) <= end]
         return {
             "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
             "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -20,11 +21,12 @@ from pipelines.chaos.driver import DriverProcess, environment
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import readers
+from pipelines.savepoints.catalogue import Catalogue
 
 SECOND, THIRD = "v2", "v3"
 _SAVEPOINT = "chaos"
-RESTORE = "restore the savepoint"
-_COMMAND_SECONDS, _KAFKA_SECONDS = 180.0, 20.0
+_COMMAND_SECONDS, _KAFKA_SECONDS = 600.0, 20.0
+"""A command that was ended in the middle leaves the job half done: it has time, also while two versions start."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +44,29 @@ class Operation:
     act: Callable[[], bool]
 
 
-def operations(first: DriverProcess, second: DriverProcess, settings: Settings, restored: bool) -> Iterator[Operation]:
+def operations(
+    first: DriverProcess, second: DriverProcess, settings: Settings, restored: list[int] | None
+) -> Iterator[Operation]:
     """The operations of a run, in their order.
 
     Args:
         first: The pipeline.
         second: The process that replays into the second version and then keeps it live.
         settings: The settings of the pipeline, with the addresses of the servers.
-        restored: Whether the replay begins in the archive, and the savepoint is restored and forked.
+        restored: If the replay begins in the archive, and the savepoint is restored and forked: takes the instants at
+            which it was put back, or that was tried, epoch milliseconds.
     """
 
     def replay() -> bool:
-        if restored and not forgotten(settings):
+        if restored is not None and not forgotten(settings):
             return False
         second.start()
         return True
 
     def restore() -> bool:
         first.stop()
+        if restored is not None:
+            restored.append(int(time.time() * 1000))
         done = command(second, "savepoint", "restore", _SAVEPOINT, "--yes")
         first.start()
         return done
@@ -71,11 +78,20 @@ def operations(first: DriverProcess, second: DriverProcess, settings: Settings, 
     yield Operation(f"replay into {SECOND}", 0.1, replay)
     yield Operation("savepoint", 0.3, lambda: command(second, "savepoint", "create", _SAVEPOINT))
     yield Operation(f"promote {SECOND}", 0.5, lambda: command(second, "promote", SECOND, "--yes"))
-    if restored:
-        yield Operation(RESTORE, 0.55, restore)
+    if restored is not None:
+        yield Operation("restore the savepoint", 0.55, restore)
     yield Operation("promote v1", 0.75, lambda: command(second, "promote", "v1", "--yes"))
-    if restored:
+    if restored is not None:
         yield Operation(f"fork and retire {THIRD}", 0.8, retire)
+
+
+def saved_until(settings: Settings) -> int:
+    """When all jobs had completed the micro-batches that the savepoint has, or earlier; epoch milliseconds."""
+    catalogue = Catalogue(settings)
+    savepoint = catalogue.get(_SAVEPOINT)
+    folders = [(catalogue.job_folder(savepoint, job), each.batch) for job, each in savepoint.jobs.items()]
+    commits = [folder / "commits" / str(batch) for folder, batch in folders]
+    return min(int(file.stat().st_mtime * 1000) if file.exists() else 0 for file in commits)
 
 
 def forgotten(settings: Settings) -> bool:

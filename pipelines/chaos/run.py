@@ -20,13 +20,14 @@ from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.faults import FAULTS, Scene, outage, watermarks
 from pipelines.chaos.footprint import Footprint
 from pipelines.chaos.load import Load
-from pipelines.chaos.operations import RESTORE, SECOND, Operation, operations
+from pipelines.chaos.operations import SECOND, Operation, operations, saved_until
 from pipelines.chaos.plan import Planned, planned
 from pipelines.chaos.report import Disturbance, append
 from pipelines.chaos.results import Results
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.servers import Servers
 from pipelines.chaos.verifier.finding import Tally
+from pipelines.chaos.verifier.lives import Restored
 from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
@@ -34,6 +35,7 @@ from pipelines.contracts.version_names import FIRST
 
 _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
+_ATTEMPTS = 3
 _AGO_MS = 8 * 3_600_000
 """How long ago the event time of the load begins, so that it stays behind the clock although it runs faster."""
 _CALM_SECONDS = 60.0
@@ -104,7 +106,8 @@ class Conductor:
             driver = DriverProcess(state, environment, state / "driver.log", "run")
             of_archive = ("--job", "extractor", "--from", iso(begin)) if self.restore else ()
             second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND, *of_archive)
-            agenda = list(operations(driver, second, settings, self.restore)) if self.replay else []
+            lives = list[int]() if self.restore else None
+            agenda = list(operations(driver, second, settings, lives)) if self.replay else []
             results = Results(servers.url, f"{self.settings.alias}-2*")
             stack.callback(results.close)
             scene = Scene(servers, driver, second, random.Random(self.seed))
@@ -117,8 +120,8 @@ class Conductor:
                 until = load.finish(window)
                 self._process_all(driver, second)
             self.say("counting")
-            done = {each.fault for each in self.disturbances if each.operation}
-            restored = (FIRST,) if RESTORE in done else ()
+            done = any(each.operation for each in self.disturbances)
+            restored = Restored(saved_until(settings), lives) if lives else None
             tally = verify(site(settings, until, (FIRST, SECOND) if done else (FIRST,), restored))
             return Course(self.disturbances, results.course, tally)
 
@@ -149,10 +152,22 @@ class Conductor:
             if agenda and passed > self.minutes * 60 * agenda[0].due and self._operate(scene, results, agenda[0]):
                 agenda.pop(0)
             if passed > self.minutes * 60:
+                self._complete(scene, results, agenda)
                 return
             if plan.fault.second and not scene.second.runs:
                 continue
             self._fault(scene, results, plan)
+
+    def _complete(self, scene: Scene, results: Results, agenda: list[Operation]) -> None:
+        """Does what is left of the operations without faults: a count says nothing of what was never done.
+
+        Raises:
+            NewnormalError: ``CHAOS_RUN_FAILED`` if one does not succeed.
+        """
+        for operation in agenda:
+            if not any(self._operate(scene, results, operation) for _ in range(_ATTEMPTS)):
+                what = f"{operation.name} did not succeed in {_ATTEMPTS} attempts without faults"
+                raise NewnormalError("CHAOS_RUN_FAILED", what, str(scene.second.log))
 
     def _operate(self, scene: Scene, results: Results, operation: Operation) -> bool:
         """Does an operation; ``False`` if it did not succeed."""

@@ -18,7 +18,9 @@ from pipelines.chaos.processes import Target, below
 from pipelines.chaos.relay import Relay
 from pipelines.contracts.settings import Settings
 
-_START_SECONDS = 120.0
+_START_SECONDS = 600.0
+"""Two versions of the pipeline start at the same time, each with a cold JVM for each of eight jobs: on two cores the
+servers have little of the processor meanwhile."""
 _PREFERRED = {"port": 19092, "controller": 19093, "published": 19094, "elasticsearch": 19200}
 
 
@@ -67,7 +69,7 @@ class Server:
         """All processes of the server."""
         return below(self.process.pid) if self.process else []
 
-    def stop(self, seconds: float = 20.0) -> None:
+    def stop(self, seconds: float = 60.0) -> None:
         """Asks the server to stop, and ends it if it does not in time."""
         if self.process is None:
             return

@@ -217,8 +217,8 @@ def restore(
         typer.echo(f"{go}: what was written since the savepoint would be counted twice (--job restores it, too)")
     plan.check()
     if again := plan.again():
-        told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())
-        typer.echo(f"micro-batches since the savepoint, which will be computed and written again: {told}")
+        told = ", ".join(f"{job} {messages:,}" for job, messages in again.items())
+        typer.echo(f"messages since the savepoint, which will be read again, and their results written again: {told}")
         if doubled := plan.doubled():
             typer.echo(f"warning: {doubled}", err=True)
     ask(f"Replace the checkpoints of {', '.join(names)} in {plan.checkpoints}?", yes)

@@ -79,10 +79,13 @@ def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Place
     _check_for_loops(parents, fresh)
     made = []
     for name, (parent, more) in fresh.items():
-        when = max(now, known[name].time + 1) if name in known else now
-        was, _ = before.get(name, (None, ()))
-        moved = was if was != parent else None
-        content = {"entity": name, "parent": parent, "depends_on": list(more), "moved_from": moved, "time": when}
+        was = known.get(name)
+        when = max(now, was.time + 1) if was else now
+        content = {"entity": name, "parent": parent, "depends_on": list(more), "time": when}
+        if was and was.parent != parent:
+            content |= {"moved_from": was.parent}
+        elif was and was.moved_from:  # it has not moved since
+            content |= {"moved_from": was.moved_from, "moved": was.moved_at}
         made.append(checked(Placement, content, settings, now))
     if made:
         write(settings, *made)

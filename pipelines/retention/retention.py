@@ -1,8 +1,8 @@
 """Deletes what is older than the policy says: indices, days of the archive, and late records; never what is needed.
 
-The ages are those of event times; an incident has the age of its end, and stays while it is not over. A version that
-was replayed keeps its indices for as long after it was made, so that it can be compared; days of the archive stay while
-a replay, or a job that goes on from the archive, has not read them.
+The ages are those of event times; an incident has the age of its end, or, while it stands, of when it was last seen. A
+version that was replayed keeps its indices for as long after it was made, so that it can be compared; days of the
+archive stay while a replay, or a job that goes on from the archive, has not read them.
 """
 
 from __future__ import annotations
@@ -216,9 +216,13 @@ class RegularRetention:
 def _incidents_in(client: Elasticsearch, index: str, before: int) -> str:
     """Why an index of incidents stays: one of them stands, or was over later than an instant; empty if none was.
 
-    The index of an incident is that of the day on which it opened.
+    The index of an incident is that of the day on which it opened. One that stands is written again each day, and its
+    revision is the event time until which it was seen. If that is before the instant, nobody watches it any more, as
+    that of a version with an end or that is gone: it has the age of that time, and does not keep its index for ever.
     """
-    stands = {"terms": {"incident.state": sorted(STANDING)}}
+    stands = {
+        "bool": {"filter": [{"terms": {"incident.state": sorted(STANDING)}}, {"range": {"revision": {"gte": before}}}]}
+    }
     late = {"range": {"event.end": {"gte": before, "format": "epoch_millis"}}}
     reasons = ((stands, "an incident in it is not over"), (late, "an incident in it ended later"))
     return next((why for query, why in reasons if client.count(index=index, query=query)["count"]), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +59,8 @@ class Plan:
         return self.target.folder("checkpoints")
 
     def again(self) -> dict[str, int]:
-        """For each job that has gone on since the savepoint: how many micro-batches are computed and written again."""
-        since = {job: last_committed(self.checkpoints / job) - self.savepoint.jobs[job].batch for job in self.jobs}
-        return {job: batches for job, batches in since.items() if batches > 0}
+        """For each job that has gone on since the savepoint: how many messages it reads again, heartbeats included."""
+        return {job: messages for job in self.jobs if (messages := sum(self._since(job)))}
 
     def staying(self) -> tuple[str, ...]:
         """The jobs that had better go on where they are: what they would write again would be counted twice.
@@ -91,10 +90,17 @@ class Plan:
         return f"{told} in the windows since the savepoint; without {who} (--job) they do not"
 
     def _has_gone_on(self, job: str) -> bool:
-        """Whether a job has read further than in the savepoint; micro-batches of a restored checkpoint begin at 0."""
+        """Whether a job has read further than in the savepoint."""
+        return any(self._since(job))
+
+    def _since(self, job: str) -> Iterator[int]:
+        """How many messages of each partition a job has read since the savepoint.
+
+        Micro-batches do not tell: those of a restored checkpoint begin at 0.
+        """
         saved = self.savepoint.jobs[job].offsets
-        reached = next_offsets(self.checkpoints / job)
-        return any(at > saved.get(topic, {}).get(str(part), 0) for (topic, part), at in reached.items())
+        for (topic, part), at in next_offsets(self.checkpoints / job).items():
+            yield max(0, at - saved.get(topic, {}).get(str(part), 0))
 
     def check(self) -> None:
         """Refuses what cannot work, before anything is changed.

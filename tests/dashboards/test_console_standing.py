@@ -59,6 +59,8 @@ def test_a_move_within_half_an_hour_before_the_onset_is_what_changed_and_a_place
     assert [each["host.name"] for each in found["moves"]] == ["vm-1"]
     assert found["parents"] == {"vm-1": "host-1", "host-1": "rack-1"}
     assert around(placements=[moved | {"@timestamp": START - 1_800_001}])["moves"] == []
+    said_later = moved | {"@timestamp": END + 1, "moved": START - 1_800_000}
+    assert [each["host.name"] for each in around(placements=[said_later])["moves"]] == ["vm-1"]
 
 
 def test_of_what_a_machine_calls_those_are_named_that_the_incident_has_too() -> None:

@@ -68,7 +68,7 @@ def test_a_job_goes_back_to_a_savepoint_in_other_shards_and_loses_nothing(pipeli
     before = len(pipeline.read(topics.FEATURES))
 
     restored = pipeline.command("savepoint", "restore", "before", "--shards", "4", "--yes")
-    assert "micro-batches since the savepoint, which will be computed and written again" in restored
+    assert "messages since the savepoint, which will be read again, and their results written again" in restored
     assert "set engine.shards = 4" in restored
     pipeline.environment["NEWNORMAL_ENGINE__SHARDS"] = "4"
     pipeline.start("extractor")

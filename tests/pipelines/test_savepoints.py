@@ -128,11 +128,19 @@ def test_a_checkpoint_before_its_first_micro_batch_has_no_state(tmp_path: Path) 
     assert checkpoint_files.states(tmp_path, 2) == [{}, {}]
 
 
-def test_the_command_says_how_much_is_computed_again(settings: Settings) -> None:
+@pytest.mark.parametrize("batch", [13, 2])
+def test_the_command_says_how_much_is_read_again_also_of_a_checkpoint_that_was_restored_before(
+    batch: int, settings: Settings
+) -> None:
+    """Micro-batches of a restored checkpoint begin at 0; offsets go on."""
     catalogue = Catalogue(settings)
     made = catalogue.create("friday", JOBS, 1)
-    checkpoint(settings.folder("checkpoints") / "detector", batch=13, snapshot=8)
-    assert Plan(catalogue, made, JOBS, settings, 2).again() == {"detector": 5}
+    folder = settings.folder("checkpoints") / "detector"
+    shutil.rmtree(folder)
+    checkpoint(folder, batch=batch, snapshot=1)
+    planned_offsets = folder / "offsets" / str(batch)
+    planned_offsets.write_text(planned_offsets.read_text().replace(f":{batch * 10}", ":130"))
+    assert Plan(catalogue, made, JOBS, settings, 2).again() == {"detector": 50}
 
 
 def test_a_fork_begins_with_the_detectors_and_not_before(settings: Settings) -> None:

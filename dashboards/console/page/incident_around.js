@@ -5,7 +5,7 @@ const EFFECTS = { skip_result: "not reported", skip_learning: "not learned", rep
 
 export function moves(around) {
   if (!around?.moves.length) return [];
-  const items = around.moves.map((it) => el("li", {}, el("b", {}, foreign(it["host.name"])), " moved from ", foreign(it.moved_from), " to ", foreign(it.parent ?? "nowhere"), " at ", when(it["@timestamp"])));
+  const items = around.moves.map((it) => el("li", {}, el("b", {}, foreign(it["host.name"])), " moved from ", foreign(it.moved_from), " to ", foreign(it.parent ?? "nowhere"), " at ", when(it.moved ?? it["@timestamp"])));
   return [el("h3", {}, "What changed before"), el("ul", { class: "causes" }, ...items)];
 }
 

@@ -12,6 +12,8 @@ import polars as pl
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from pipelines.chaos.verifier.lives import ARRIVED
+
 _SECONDS = 60.0
 _PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
 HEARTBEAT = b"\0heartbeat"
@@ -82,14 +84,18 @@ def columns(messages: Iterable[LogMessage], types: Mapping[str, Any]) -> pl.Data
     Args:
         messages: The messages of the topic.
         types: The Polars type of each column that is wanted.
+
+    Returns:
+        These columns, and when each row arrived at Kafka, `ARRIVED`.
     """
     frames = []
     for message in messages:
         with pa.ipc.open_stream(message.value) as stream:
             frame = pl.from_arrow(stream.read_all().select(list(types)))
         assert isinstance(frame, pl.DataFrame)
-        frames.append(frame.select(pl.col(name).cast(kind) for name, kind in types.items()))
-    return pl.concat(frames) if frames else pl.DataFrame(schema=dict(types))
+        wanted = frame.select(pl.col(name).cast(kind) for name, kind in types.items())
+        frames.append(wanted.with_columns(pl.lit(message.arrived, pl.Int64).alias(ARRIVED)))
+    return pl.concat(frames) if frames else pl.DataFrame(schema={**types, ARRIVED: pl.Int64})
 
 
 def objects(messages: Iterable[LogMessage]) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from pipelines.chaos.verifier import log_reader, raw_records
 from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.expected_windows import WINDOW
 from pipelines.chaos.verifier.finding import Tally
+from pipelines.chaos.verifier.lives import ARRIVED, Restored
+from pipelines.chaos.verifier.log_reader import LogMessage
 from pipelines.chaos.verifier.raw_records import RawTopic
 from pipelines.chaos.verifier.verdict_checks import (
     Final,
@@ -36,14 +38,14 @@ class Written:
         name: Name of the version, for findings.
         suffix: What the names of its topics end with, e.g. ``-v2``; nothing for the first version.
         documents: The pattern of its indices; ``None`` if it stores none.
-        restored: True if its jobs went back to a savepoint: docs/savepoints.md says that what they had written since
+        restored: If its jobs went back to a savepoint: when. docs/savepoints.md says that what they had written since
             then is in their topics twice; the last one counts.
     """
 
     name: str
     suffix: str
     documents: str | None
-    restored: bool = False
+    restored: Restored | None = None
 
 
 @dataclass(frozen=True)
@@ -100,16 +102,15 @@ def _check(
 
     late, late_lines = rows("features.late", _SAMPLE_TYPES), rows("logs.late", _LINE_TYPES)
     features, log_features = rows("features", METRIC_TYPES), rows("features.logs", LOG_TYPES)
-    if version.restored:
-        late, late_lines = late.unique(), late_lines.unique()
-        features, log_features = (
-            each.unique([*WINDOW, "revision"], keep="last", maintain_order=True) for each in (features, log_features)
-        )
+    novelties = log_reader.read(site.bootstrap, f"novelties{version.suffix}")
+    verdicts = log_reader.objects(novelties)
+    if restored := version.restored:
+        late, late_lines = (restored.once(late, SAMPLE), restored.once(late_lines, LINE))
+        windows_of = (*WINDOW, "revision")
+        features, log_features = restored.once(features, windows_of), restored.once(log_features, windows_of)
+        verdicts = _once(restored, novelties, verdicts, [(*identity(v), v.get("revision", 0)) for v in verdicts])
     windows = check_metrics(own, raw.records, features, late, *bounds, reach + site.lateness)
     log_windows = check_logs(own, raw_lines.records, log_features, late_lines, *bounds, reach)
-    verdicts = log_reader.objects(log_reader.read(site.bootstrap, f"novelties{version.suffix}"))
-    if version.restored:
-        verdicts = list({(*identity(each), each.get("revision", 0)): each for each in verdicts}.values())
     final = check_verdicts(own, verdicts, windows, log_windows, site.until)
     if version.documents:
         check_documents(own, stored(site.elasticsearch, version.documents), final, site.until)
@@ -120,23 +121,38 @@ def _check(
 
 
 def _check_dead_letters(site: Site, tally: Tally, raw: RawTopic, raw_lines: RawTopic) -> None:
-    letters = log_reader.objects(log_reader.read(site.bootstrap, "deadletter"))
+    messages = log_reader.read(site.bootstrap, "deadletter")
+    letters = log_reader.objects(messages)
     refused = {"telemetry.json": raw.refused, "logs.json": raw_lines.refused}
     for topic, fields, code in (
         ("rules", raw_records.RULE_FIELDS, "RULE_INVALID"),
         ("labels", raw_records.LABEL_FIELDS, "LABEL_INVALID"),
     ):
         refused[topic] = raw_records.refused_controls(log_reader.read(site.bootstrap, topic), fields, code)
-    if any(version.restored for version in site.versions):
-        letters = list({_once(number, each): each for number, each in enumerate(letters)}.values())
+    for version in site.versions:
+        if version.restored:
+            about = [_about(number, each) for number, each in enumerate(letters)]
+            letters = _once(version.restored, messages, letters, about)
     places = {(topic, *place): code for topic, each in refused.items() for place, code in each.items()}
     check_dead_letters(tally, letters, places)
 
 
-def _once(number: int, letter: Mapping[str, Any]) -> tuple[Any, ...]:
+def _about(number: int, letter: Mapping[str, Any]) -> tuple[object, ...]:
     """What a dead letter is about: a restored detector reads rules and labels again, and refuses the same ones."""
     of_operators = letter["kafka.topic"] in ("rules", "labels")
     return (letter["kafka.topic"], letter["kafka.partition"], letter["kafka.offset"]) if of_operators else (number,)
+
+
+def _once(
+    restored: Restored,
+    messages: Sequence[LogMessage],
+    records: Sequence[dict[str, Any]],
+    keys: Sequence[tuple[object, ...]],
+) -> list[dict[str, Any]]:
+    """The records of some messages without those that were written again, by what they are recognised by."""
+    arrived = [message.arrived for message in messages]
+    table = pl.DataFrame({"key": [repr(key) for key in keys], ARRIVED: arrived}, {"key": pl.String, ARRIVED: pl.Int64})
+    return [records[n] for n in restored.once(table.with_row_index("place"), ["key"])["place"]]
 
 
 def stored(url: str, index: str) -> list[Verdict]:

@@ -38,12 +38,20 @@ class Placement(Record):
         max_length=512,
         description="what it ran on until then; what changes on either of the two then is one incident",
     )
+    moved: Date | None = Field(
+        None, description="event time of that move, if what else it depends on was said since; absent: `@timestamp`"
+    )
     time: Date = Field(alias="@timestamp", description="event time from which on it holds")
 
     @property
     def effective_from(self) -> int:
         """The event time from which on it holds, epoch milliseconds."""
         return self.time
+
+    @property
+    def moved_at(self) -> int:
+        """The event time until which it ran on `moved_from`, epoch milliseconds."""
+        return self.time if self.moved is None else self.moved
 
     @property
     def above(self) -> tuple[str, ...]:

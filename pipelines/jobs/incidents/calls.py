@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import exp
+
+from pipelines.jobs.incidents.circles import circles
+
+_STEPS, _FEW = 1_000_000, 30
+"""Calls that are followed for one incident; when so many were, only so few for each further machine, the next ones."""
 
 
 class Calls:
     """The calls between the machines of an incident; those that are not in it are passed through.
+
+    The work has a bound (`_STEPS`), which only incidents of many hundred machines in a circle or a dense graph reach.
+    The machines that are asked for first are then seen whole, and of the others those that are next to them.
 
     Hosts are left out: load goes from a VM to its host, so that either may explain the other.
 
@@ -30,21 +38,25 @@ class Calls:
     ) -> None:
         self._began, self._evidence, self._together = began, evidence, together
         needs = {name: [each for each in some if each != runs.get(name)] for name, some in above.items()}
-        self._up: dict[str, set[str]] = {entity: _next(entity, needs, began) for entity in began}
-        self._down: dict[str, set[str]] = defaultdict(set)
-        for entity, called in self._up.items():
+        self._left = _STEPS
+        self._up = {entity: self._next(entity, needs) for entity in began}
+        self._down: dict[str, list[str]] = defaultdict(list)
+        for entity, called in sorted(self._up.items()):
             for each in called:
-                self._down[each].add(entity)
+                self._down[each].append(entity)
+        self._left = _STEPS
+        groups = circles(began, self._up.__getitem__)
+        self._circle = {name: number for number, group in enumerate(groups) for name in group}
 
     def explained(self, entity: str) -> tuple[float, frozenset[str]]:
         """How many of the machines that call one are explained by it, each by its evidence; and these machines."""
-        callers = _all(entity, self._down)
+        callers = set(self._walk(entity, self._down))
         parts = [self._after(entity, each) * self._ratio(each, entity) for each in sorted(callers)]
         return sum(parts), frozenset(callers)
 
     def effect(self, entity: str) -> tuple[float, str]:
         """How far a machine is explained by one that it calls, from 0 to 1, and by which; nothing in a circle."""
-        called = _all(entity, self._up) - _all(entity, self._down)
+        called = [each for each in self._walk(entity, self._up) if self._circle[each] != self._circle[entity]]
         return max(
             ((self._after(each, entity) * self._ratio(each, entity), each) for each in called), default=(0.0, "")
         )
@@ -56,26 +68,23 @@ class Calls:
     def _ratio(self, one: str, other: str) -> float:
         return min(1.0, self._evidence[one] / max(self._evidence[other], 1e-9))
 
+    def _next(self, entity: str, needs: Mapping[str, Sequence[str]]) -> list[str]:
+        """The next machines of the incident that a machine depends on, over any number that are not in it."""
+        return sorted(each for each in self._walk(entity, needs, self._began) if each in self._began)
 
-def _next(entity: str, needs: Mapping[str, Sequence[str]], inside: Mapping[str, int]) -> set[str]:
-    """The next machines of the incident that a machine depends on, over any number of machines that are not in it."""
-    found, reached, left = set(), {entity}, [entity]
-    while left:
-        for each in needs.get(left.pop(), ()):
-            if each not in reached:
-                reached.add(each)
-                if each in inside:
-                    found.add(each)
-                else:
-                    left.append(each)
-    return found
-
-
-def _all(entity: str, graph: Mapping[str, set[str]]) -> set[str]:
-    """All machines that can be reached, without that where the way begins."""
-    reached, left = {entity}, [entity]
-    while left:
-        fresh = graph.get(left.pop(), set()) - reached
-        reached |= fresh
-        left += fresh
-    return reached - {entity}
+    def _walk(self, entity: str, graph: Mapping[str, Sequence[str]], ends: Collection[str] = ()) -> Iterator[str]:
+        """The machines on the ways from one, the next ones first; a way goes no further than one of its ends."""
+        reached, left, few = {entity}, deque([entity]), _FEW
+        while left and (self._left > 0 or few > 0):
+            following = graph.get(left.popleft(), ())
+            if self._left > 0:
+                self._left -= len(following) + 1
+            else:
+                following = following[:few]
+                few -= len(following) + 1
+            for each in following:
+                if each not in reached:
+                    reached.add(each)
+                    yield each
+                    if each not in ends:
+                        left.append(each)

@@ -9,6 +9,9 @@ from itertools import pairwise
 
 from pipelines.jobs.incidents.bursts import Burst, Rules
 
+_DEEP = 20
+"""So many machines run on one another at most: a container on a VM on a host of a rack has three below it."""
+
 
 @dataclass(frozen=True)
 class Below:
@@ -54,8 +57,8 @@ def _near(one: Burst, other: Burst, within: int) -> bool:
 
 
 def _above(entity: str, runs: Mapping[str, str]) -> list[str]:
-    """The machines that a machine runs on, from the next one up."""
+    """The machines that a machine runs on, from the next one up; `_DEEP` at most."""
     found = [entity]
-    while (on := runs.get(found[-1])) is not None and on not in found:
+    while (on := runs.get(found[-1])) is not None and on not in found and len(found) <= _DEEP:
         found.append(on)
     return found[1:]

@@ -16,6 +16,7 @@ Everything here is a pure function of the episodes: neither their order nor when
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -98,9 +99,11 @@ def _by_topology(
                 below[above].append(i)
     effects = set()
     for entity in sorted(below.keys() & of.keys()):
+        some = sorted(below[entity])
+        onsets = [found[j].onset for j in some]
         for i in of[entity]:
             onset = found[i].onset
-            near = [j for j in below[entity] if abs(found[j].onset - onset) <= rules.related]
+            near = some[bisect_left(onsets, onset - rules.related) : bisect_right(onsets, onset + rules.related)]
             if not near:
                 continue
             cause = min(near, key=lambda j: (abs(found[j].onset - onset), j))
@@ -162,5 +165,5 @@ def _around(weak: Burst, strong: Burst, rules: Rules) -> bool:
 
 def with_move(burst: Burst, move: Placement, rules: Rules) -> bool:
     """Whether a burst of a machine that moved, or of a machine that it left or went to, is linked to the move."""
-    near = abs(burst.onset - move.time) <= rules.related
+    near = abs(burst.onset - move.moved_at) <= rules.related
     return near and burst.entity in (move.entity, move.moved_from, move.parent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -34,8 +34,22 @@ from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, epis
 DAY = 86_400_000
 _NOTE = "site"
 _SEGMENT = "incidents"
-_WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String})
+_WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String, "at": pl.Int64})
 _LATELY = pl.Schema({SITE: pl.String, "at": pl.Int64, "weight": pl.Float64})
+
+
+class Written(NamedTuple):
+    """What was last written of an incident.
+
+    Attributes:
+        revision: The revision.
+        text: The record as JSON, revision 0.
+        at: The watermark then, epoch milliseconds; the revision is later if an operator spoke of the incident since.
+    """
+
+    revision: int
+    text: str
+    at: int
 
 
 @dataclass(frozen=True)
@@ -48,8 +62,8 @@ class GroupNovelties(Operator):
         kept: How long a verdict may be replaced by a later revision, milliseconds.
         last: Event time after which no incident changes by itself, epoch milliseconds: a version that has an end says
             nothing of what comes after it, however far its watermark runs.
-        again: An incident that stands is written again when its last revision is so old, event time in milliseconds:
-            the topic keeps messages for a limited time, and must not forget an incident that does not change.
+        again: An incident that stands is written again when it was last written so long ago, milliseconds of event
+            time: the topic keeps messages for a limited time, and must not forget an incident that does not change.
     """
 
     site: str
@@ -120,7 +134,7 @@ class _Grouping(Processor):
         }
         return Results(_frame(changed), held=StateCounts(keys=len(kept)))
 
-    def _silences(self, known: Known, written: Mapping[str, tuple[int, str]], now: int) -> list[Found]:
+    def _silences(self, known: Known, written: Mapping[str, Written], now: int) -> list[Found]:
         """The incidents of silences; of those that were over before the watermark was first known, none is made."""
         if now == NEVER:
             return []
@@ -165,12 +179,12 @@ class _Grouping(Processor):
         )
         return left.filter(concern | recent.fill_null(False)).select(*PARTS)
 
-    def _done(self, over: list[Found], found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[str]:
+    def _done(self, over: list[Found], found: list[Found], written: dict[str, Written], now: int) -> list[str]:
         """The written incidents that can no longer change: those that are over, and those that were taken back."""
         past = {name for each in over for name in each.ids}
         alive = {name for each in found for name in each.ids}
         back = [name for name in written if name not in alive]
-        past |= {name for name in back if Incident.from_json(written[name][1]).updated < now - 2 * self.kept}
+        past |= {name for name in back if Incident.from_json(written[name].text).updated < now - 2 * self.kept}
         return [name for name in written if name in past]
 
     def _next(self, found: Found, now: int) -> int:
@@ -180,22 +194,22 @@ class _Grouping(Processor):
         resolved = [] if found.over is None else [*_numbers(found.calm), found.over + self.kept + 1]
         return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
 
-    def _due_again(self, incident: Incident, written: Mapping[str, tuple[int, str]]) -> int:
+    def _due_again(self, incident: Incident, written: Mapping[str, Written]) -> int:
         """The watermark at which an incident that does not change is written again, epoch milliseconds."""
         stands = incident.status in STANDING and incident.id in written
-        return written[incident.id][0] + self.again if stands else END_OF_TIME
+        return written[incident.id].at + self.again if stands else END_OF_TIME
 
     def _past(self, more: Lately, past: pl.DataFrame, now: int) -> pl.DataFrame:
         """What incidents weighed that are forgotten, with some more, and without those of long ago."""
         rows = [(self.site, *each) for each in zip(more.at, more.weights, strict=True)]
         return pl.concat([past, pl.DataFrame(rows, _LATELY, orient="row")]).filter(pl.col("at") > now - KEPT)
 
-    def _table(self, written: dict[str, tuple[int, str]]) -> pl.DataFrame:
-        rows = [(self.site, name, revision, text) for name, (revision, text) in written.items()]
+    def _table(self, written: dict[str, Written]) -> pl.DataFrame:
+        rows = [(self.site, name, *each) for name, each in written.items()]
         return pl.DataFrame(rows, _WRITTEN, orient="row")
 
 
-def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, again: int) -> list[Incident]:
+def _changes(found: list[Found], written: dict[str, Written], now: int, again: int) -> list[Incident]:
     """The incidents that differ from what was written, or were written long ago; ``written`` is brought up to date.
 
     A revision is the event time up to which the incident was seen: the watermark, or when an operator spoke of it
@@ -207,7 +221,7 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, 
     whole = {name: each.incident for each in found for name in each.ids}
     seen = {each.incident.id: max(each.said, now) for each in told}
     for missing in sorted(written.keys() - present.keys()):
-        last = Incident.from_json(written[missing][1])
+        last = Incident.from_json(written[missing].text)
         into = whole.get(missing)
         content: dict[str, str | None]
         if into is not None:
@@ -221,11 +235,11 @@ def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int, 
     changed = []
     for name in sorted(present, key=lambda n: (present[n].opened, n)):
         text = present[name].to_json().decode()
-        revision, before = written.get(name, (-1, ""))
+        revision, before, at = written.get(name, Written(-1, "", now))
         until = seen.get(name, now) if now < END_OF_TIME else 0
-        if text != before or (present[name].status in STANDING and until - revision >= again):
+        if text != before or (present[name].status in STANDING and again <= now - at and now < END_OF_TIME):
             following = max(revision + 1, until)
-            written[name] = (following, text)
+            written[name] = Written(following, text, now)
             changed.append(present[name].model_copy(update={"revision": following}))
     return changed
 
@@ -255,8 +269,13 @@ def _began(known: int | None, told: pl.DataFrame, now: int) -> int | None:
     return min(first, default=None) if now != NEVER else known
 
 
-def _written(table: pl.DataFrame | None) -> dict[str, tuple[int, str]]:
-    return {name: (revision, text) for _, name, revision, text in table.rows()} if table is not None else {}
+def _written(table: pl.DataFrame | None) -> dict[str, Written]:
+    """What was last written of each incident; a table of an earlier version does not say at which watermark."""
+    if table is None:
+        return {}
+    known = table if "at" in table.columns else table.with_columns(at="revision")
+    known = known.with_columns(at=pl.coalesce("at", "revision"))
+    return {name: Written(revision, text, at) for _, name, revision, text, at in known.select(*_WRITTEN).rows()}
 
 
 def _frame(changed: list[Incident]) -> pl.DataFrame:

@@ -45,7 +45,8 @@ def by_machine(
     as long, and so on up to `Rules.patience`.
 
     It must show the same as that, or begin so soon after the first of the bursts that were linked that it is still a
-    part of the same thing. So what goes on for hours does not take in all else that begins on its machine.
+    part of the same thing. So what goes on for hours does not take in all else that begins on its machine. What begins
+    later than `Rules.longest` after the first begins anew: nothing depends on what was before, which may be forgotten.
 
     Args:
         found: The bursts, in the order of their onsets.
@@ -78,5 +79,7 @@ def by_machine(
 
 
 def _holds(sequence: _Sequence, burst: Burst, rules: Rules) -> bool:
+    if burst.onset > sequence.onset + rules.longest:
+        return False
     patience = rules.patience(sequence.times)
     return sequence.over is None or burst.onset <= sequence.over + patience * (rules.quiet + rules.reopen)

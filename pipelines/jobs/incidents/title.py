@@ -145,7 +145,7 @@ def _shown_by(others: Sequence[str], cause: str, above: Mapping[str, Sequence[st
 
 def moved(moves: Iterable[Placement]) -> str:
     """The beginning of a title that names the machine that moved then; empty if none did."""
-    found = sorted(moves, key=lambda move: (move.time, move.entity))
+    found = sorted(moves, key=lambda move: (move.moved_at, move.entity))
     if not found:
         return ""
     more = f", and {len(found) - 1} more moved" if len(found) > 1 else ""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import nsmallest
 
 from pipelines.contracts.records import Placement
+from pipelines.jobs.incidents.circles import circles
 
-_WALKED = 1_000
-"""The most machines that are looked at for what stands on top of one."""
+_TOPS = 100
+"""The most machines that are kept of those on top of one, the first by name."""
 
 
 @dataclass(frozen=True)
@@ -35,32 +39,39 @@ class Topology:
         placed = self.placements.get(entity)
         if placed is None:
             return None
-        return placed.moved_from if placed.moved_from and at < placed.time else placed.parent
+        return placed.moved_from if placed.moved_from and at < placed.moved_at else placed.parent
 
     def above(self, entity: str, at: int) -> tuple[str, ...]:
         """All that a machine depends on at an instant, epoch milliseconds, without what that depends on."""
         placed = self.placements.get(entity)
         if placed is None:
             return ()
-        if placed.moved_from and at < placed.time:
+        if placed.moved_from and at < placed.moved_at:
             return tuple(dict.fromkeys((placed.moved_from, *placed.depends_on)))
         return placed.above
 
     def roots(self, entity: str, at: int) -> frozenset[str]:
-        """The topmost machines above a machine, or the machine itself; all machines of a circle, if that is on top.
+        """The topmost machines above a machine, or the machine itself; of a circle on top, the first by name.
 
-        At most `_WALKED` machines are looked at.
+        At most `_TOPS` are named. Between two moves nothing changes, so each machine is looked at once.
         """
-        reached, left, tops = {entity}, [entity], set()
-        while left and len(reached) < _WALKED:
-            name = left.pop()
-            higher = self.above(name, at)
-            if not higher:
-                tops.add(name)
-            fresh = [each for each in higher if each not in reached]
-            reached.update(fresh)
-            left += fresh
-        return frozenset(tops or reached)
+        known = self._roots.setdefault(bisect_right(self._moved, at), {})
+        if entity not in known:
+            for circle in circles([entity], lambda name: self.above(name, at), known):
+                higher = {each for name in circle for each in self.above(name, at)}.difference(circle)
+                tops = frozenset(nsmallest(_TOPS, {top for name in higher for top in known[name]}))
+                known.update(dict.fromkeys(circle, tops or frozenset({min(circle)})))
+        return known[entity]
+
+    @cached_property
+    def _moved(self) -> list[int]:
+        """When machines moved, epoch milliseconds, in order."""
+        return sorted(each.moved_at for each in self.placements.values() if each.moved_from)
+
+    @cached_property
+    def _roots(self) -> dict[int, dict[str, frozenset[str]]]:
+        """What `roots` has found, by the number of moves until then."""
+        return {}
 
     def around(self, onsets: Iterable[tuple[str, int]]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
         """What some machines depend on, and what that depends on, and so on.
@@ -93,7 +104,7 @@ class Topology:
         """The moves after an instant (epoch milliseconds), by each machine that moved, was left, or was gone to."""
         found: dict[str, list[Placement]] = defaultdict(list)
         for each in self.placements.values():
-            if each.parent and each.moved_from and each.time >= since:
+            if each.parent and each.moved_from and each.moved_at >= since:
                 for name in {each.entity: 0, each.moved_from: 0, each.parent: 0}:
                     found[name].append(each)
         return found

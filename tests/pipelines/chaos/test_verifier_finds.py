@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.finding import Tally
+from pipelines.chaos.verifier.lives import ARRIVED, Restored
 from pipelines.chaos.verifier.log_reader import LogMessage
 from pipelines.chaos.verifier.raw_records import LINES, RULE_FIELDS, SAMPLES, lines, refused_controls, samples
 from pipelines.chaos.verifier.verdict_checks import (
@@ -245,11 +246,11 @@ def test_dead_letters_are_the_messages_that_cannot_be_used(
     assert _wrong(lambda tally: check_dead_letters(tally, letters, refused)) == wrong
 
 
-ARRIVED = 1_800_000_000_000
+AT = 1_800_000_000_000
 
 
 def _message(offset: int, value: bytes) -> LogMessage:
-    return LogMessage(0, offset, ARRIVED, value)
+    return LogMessage(0, offset, AT, value)
 
 
 @pytest.mark.parametrize(
@@ -283,3 +284,29 @@ def test_lines_and_control_messages_that_cannot_be_used_are_known() -> None:
 
 def test_a_verdict_is_known_by_machine_metric_and_window() -> None:
     assert identity(_verdict("cpu", 0)) == ("a", "cpu", 0, SIZE)
+
+
+SAVED, PUT_BACK = 100, 200
+"""When the savepoint was made of which a version was restored, and when it was put back."""
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "left"),
+    [
+        ([150, 250], [250]),  # written between savepoint and restoration, and again: the later one counts
+        ([SAVED - 1, 250], [SAVED - 1, 250]),  # it was in the savepoint already
+        ([150, 160], [150, 160]),  # twice before the restoration
+        ([250, 260], [250, 260]),  # twice after it
+        ([150, 160, 250], [160, 250]),  # one of two is explained
+        ([150, 160, 250, 260], [250, 260]),
+        ([150], [150]),
+        ([150, PUT_BACK], [PUT_BACK]),
+        ([150, 250, 350], [350]),  # it was put back a second time
+    ],
+)
+def test_what_a_restored_version_wrote_twice_is_explained_only_where_it_was_written_before_and_after(
+    arrivals: list[int], left: list[int]
+) -> None:
+    began = (PUT_BACK, 300) if max(arrivals) > 300 else (PUT_BACK,)
+    rows = pl.DataFrame({"key": ["a"] * len(arrivals), ARRIVED: arrivals})
+    assert sorted(Restored(SAVED, began).once(rows, ["key"])[ARRIVED]) == left

@@ -13,6 +13,7 @@ from engine.kafka import content
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Placement
+from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.operator_messages import accepted
 from pipelines.query.topology import NOWHERE, Place, from_csv
 from tests.pipelines.cli.conftest import Run
@@ -67,6 +68,32 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(
     ended, _, said = run("topology", *command)
     assert ended == 2 and code in said and told in " ".join(said.split())
     assert len(content.values(endpoints.bootstrap, namespace + topics.TOPOLOGY)) == before
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(120)
+def test_what_else_a_machine_depends_on_is_said_without_forgetting_that_it_moved(
+    namespace: str, run: Run, endpoints: Endpoints, tmp_path: Path
+) -> None:
+    """A novelty on the host that it left, at the time of the move, belongs to it also after the calls were imported."""
+    run("topology", "place", "vm-1", "--on", "host-1")
+    run("topology", "place", "vm-1", "--on", "host-2")
+    (*_, move) = [Placement.from_json(message.value()) for message in _messages(endpoints, namespace)]
+    run("topology", "place", "vm-1", "--needs", "db")
+    file = tmp_path / "calls.csv"
+    file.write_text("machine,depends_on\nvm-1,db\nvm-1,cache\n")
+    run("topology", "import", str(file))
+    last = [Placement.from_json(message.value()) for message in _messages(endpoints, namespace)][-1]
+    topology = Topology({"vm-1": last})
+    assert last.depends_on == ["cache", "db"]
+    assert last.time > move.time
+    assert [topology.parent("vm-1", move.time + shift) for shift in (-1, 0)] == ["host-1", "host-2"]
+    (went,) = topology.moves(move.time)["vm-1"]
+    assert (went.moved_from, went.parent, went.moved_at) == ("host-1", "host-2", move.time)
+    assert topology.moves(move.time + 1) == {}
+    run("topology", "place", "vm-1", "--on", "host-3")
+    again = [Placement.from_json(message.value()) for message in _messages(endpoints, namespace)][-1]
+    assert (again.moved_from, again.moved, again.depends_on) == ("host-2", None, ["cache", "db"]), "it moved again"
 
 
 @pytest.mark.servers

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.state.segments import ShardState, unpack
+from engine.state.segments import ShardState, pack, unpack
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
 from pipelines.contracts.version_names import VersionNames
@@ -150,6 +150,25 @@ def test_an_incident_that_stands_and_does_not_change_is_written_again_each_day_f
     (resolved,) = map(parsed, feed.send([], 31 * day))
     assert resolved.status == "resolved"
     assert feed.send([], 40 * day) == []
+
+
+def test_an_acknowledgement_that_lies_in_the_future_does_not_put_off_that_an_incident_is_written_again() -> None:
+    """As where the watermark is behind the clock, or an operator's clock is ahead; Kafka forgets after seven days."""
+    feed, day = Feed(settings=load(**{"incidents.longest": "30d"})), 24 * 60 * MINUTE
+    feed.send([news("a", "cpu", 0, "absence")], MINUTE)
+    feed.acknowledge(feed.standing[0].id, 3 * day)
+    assert [len(feed.send([], n * day + MINUTE)) for n in range(1, 6)] == [1] * 5
+    revisions = [parsed(row).revision for row in feed.run.rows]
+    assert revisions == sorted(set(revisions))
+
+
+def test_state_of_before_it_said_at_which_watermark_an_incident_was_written_opens() -> None:
+    feed, day = Feed(settings=load(**{"incidents.longest": "30d"})), 24 * 60 * MINUTE
+    feed.send([news("a", "cpu", 0, "absence")], MINUTE)
+    state = ShardState(feed.run.states[0])
+    tables = unpack(state.get("incidents"))
+    state.put("incidents", pack(tables | {"written": tables["written"].drop("at")}))
+    assert (feed.send([], day), len(feed.send([], day + MINUTE))) == ([], 1)
 
 
 def test_with_a_short_retention_an_incident_is_written_again_before_the_topic_forgets_it() -> None:

@@ -114,16 +114,18 @@ def test_old_indices_and_days_go_and_those_that_a_replay_needs_stay(settings: Se
 
 
 @pytest.mark.servers
-def test_an_index_of_incidents_stays_while_one_is_open_and_until_all_have_been_over_for_long(
+def test_an_index_of_incidents_stays_while_one_is_seen_open_and_until_all_have_been_over_for_long(
     settings: Settings, endpoints: Endpoints
 ) -> None:
     registry = Registry(settings)
     old = epoch_ms("2026-10-01T08:00:00Z")
-    ends = {"01": None, "02": NOW - 29 * DAY_MS, "03": NOW - 31 * DAY_MS}
+    ends = {"01": None, "02": NOW - 29 * DAY_MS, "03": NOW - 31 * DAY_MS, "04": None}
+    seen = {"01": NOW - 29 * DAY_MS, "04": NOW - 31 * DAY_MS}
     with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0) as client:
         for day, end in ends.items():
             status = "open" if end is None else "resolved"
             made = incident(f"i{day}", status=status, opened=old, start=old, end=end, updated=end or old)
+            made = made.model_copy(update={"revision": seen.get(day, end)})
             name = f"kept.incidents-2026.10.{day}"
             document = orjson.loads(made.to_json())
             client.index(index=name, document=document, refresh=True)
@@ -133,8 +135,10 @@ def test_an_index_of_incidents_stays_while_one_is_open_and_until_all_have_been_o
         "kept.incidents-2026.10.01": "an incident in it is not over",
         "kept.incidents-2026.10.02": "an incident in it ended later",
         "kept.incidents-2026.10.03": "",
+        "kept.incidents-2026.10.04": "",
     }
-    assert [each.name for each in retention.delete(retention.find(NOW))] == ["kept.incidents-2026.10.03"]
+    gone = [each.name for each in retention.delete(retention.find(NOW))]
+    assert gone == ["kept.incidents-2026.10.03", "kept.incidents-2026.10.04"]
 
 
 @pytest.mark.servers
