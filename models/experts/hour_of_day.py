@@ -53,11 +53,11 @@ def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known.
 
     The means of the hours are kept as distances from ``anchor``, the first value learned, so that 32 bits suffice for
-    a level of 1e12 that moves by 1. ``anchor`` is NaN before that, and in what earlier versions kept: distances from 0.
+    a level of 1e12 that moves by 1. What earlier versions kept are distances from 0.
     """
     bins: Columns = {name: np.zeros((n, BINS), np.float32) for name in ("count", "mean", "squares")}
     pool: Columns = {"pool_count": np.zeros(n, np.float32), "pool_squares": np.zeros(n)}
-    return bins | {"anchor": np.full(n, np.nan)} | pool
+    return bins | {"anchor": np.zeros(n)} | pool
 
 
 @kernel
@@ -86,8 +86,7 @@ def _known(hour: Record, hours: Hours, circle: int, otherwise: float) -> Known:
     weight_near, weight_far = (1 - hours.share) * hour.count[near], hours.share * hour.count[far]
     count = weight_near + weight_far
     tilt = weight_far / max(count, 1e-12)
-    anchor = 0.0 if math.isnan(hour.anchor) else hour.anchor
-    mean = anchor + hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
+    mean = hour.anchor + hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
     return Known(count, mean, (1 - hours.share) * hour.squares[near] + hours.share * hour.squares[far])
 
 
@@ -128,8 +127,8 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     hours, circle = nearest_hours(step.local), HOURS * step.weekend
     known = _known(hour, hours, circle, level.location)
     forget, error = forgotten(config, step.gap), lesson.value - known.mean
-    if math.isnan(hour.anchor):
-        hour.anchor = 0.0 if hour.count.any() else lesson.value
+    if not hour.count.any():
+        hour.anchor = lesson.value
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
     counted = lesson.weight if known.observations > 0.5 else 0.0
@@ -152,6 +151,5 @@ def _learn_bin(hour: Record, index: int, share: float, forget: float, lesson: Le
 
 def shift_hour(state: Rows, offset: Array, few: float) -> None:
     """Moves all that was learned by an offset, shape (n,), and lets it count as few values."""
-    anchor = state["anchor"]
-    state["anchor"] = np.where(np.isnan(anchor), np.where(state["count"].any(axis=1), offset, np.nan), anchor + offset)
+    state["anchor"] = state["anchor"] + offset
     shorten(state, few)

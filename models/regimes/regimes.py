@@ -38,7 +38,7 @@ _NONE = -1
 _KEPT = 1 - 1 / 43_200
 """Share of the returns of kept regimes that is remembered a value."""
 
-_VISITS, _NEAR = 4.0, 0.3
+_VISITS, _NEAR = 2.0, 0.7
 """The hour of the day explains a return if it was known from so many times as many values as have returned, and misses
 them by no more than this share of what the present regime misses them by."""
 

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
+from models.checks import run
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.families import student_t
@@ -149,3 +150,30 @@ def test_the_band_of_a_daily_pattern_is_as_before_soon_after_an_outlier() -> Non
     after, before = np.array(width[outlier + 4 : outlier + day]), np.array(width[outlier + 4 - day : outlier])
     assert np.median(after) < 1.3 * np.median(before)
     assert after.max() < 3 * before.max()
+
+
+def test_the_hour_of_a_series_at_a_million_million_is_known_to_its_noise() -> None:
+    """Two days of a level of 1e12 that is 20 higher at night: 32 bits alone would know it to 65,000."""
+    steps, rng = 2 * 288, np.random.default_rng(0)
+    night = np.arange(steps) % 288 < 96
+    values = 1e12 + np.where(night, 20.0, 0.0) + rng.normal(0, 1, steps)
+    model = Detector(DetectorConfig())
+    state = run(model, values[:, None])[1]
+    known = state["hour.anchor"][0] + state["hour.mean"][0][:24]
+    assert np.allclose(known[[1, 2, 3, 4, 5, 6]], 1e12 + 20, atol=2)
+    assert np.allclose(known[[10, 12, 16, 20]], 1e12, atol=2)
+
+
+def test_hours_that_an_earlier_version_kept_from_nought_in_64_bits_predict_the_same() -> None:
+    values = 500 + 40 * np.sin(np.arange(3 * 288) / 288 * 2 * np.pi) + np.random.default_rng(0).normal(0, 3, 3 * 288)
+    model = Detector(DetectorConfig())
+    state = run(model, values[:, None])[1]
+    earlier = {name: column.copy() for name, column in state.items()}
+    known = earlier["hour.count"] > 0
+    earlier["hour.mean"] = np.where(known, state["hour.anchor"][:, None] + state["hour.mean"], 0).astype(np.float32)
+    earlier["hour.anchor"][:] = 0.0
+    for i in range(48):
+        at, value = np.array([(3 * 288 + i) * STEP]), np.array([510.0 + i])
+        ours, theirs = (model.step(each, np.array([0]), at, value) for each in (state, earlier))
+        assert ours.typical == pytest.approx(theirs.typical, rel=1e-5)
+        assert ours.record_score == pytest.approx(theirs.record_score, abs=0.1)

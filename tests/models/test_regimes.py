@@ -10,10 +10,13 @@ from models.config import DetectorConfig
 from models.detector import Detector
 from models.records import constants, record_of
 from models.regimes import regimes
-from models.regimes.challenger import heavy
+from models.regimes.challenger import challenger_of, heavy
 from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
 from models.regimes.config import RegimesConfig
+from models.regimes.incident import Found
 from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
+from models.regimes.reference import Expected
+from models.regimes.regimes import _is_daily
 from models.regimes.silence import NEVER_DUE, Silence, due, learn_silence
 from models.verdicts import Kind, Verdicts
 
@@ -166,3 +169,12 @@ def test_what_comes_back_quietly_again_and_again_is_a_habit_and_told_three_times
     assert told[:, 4:].mean() <= 0.1
     always = _many((600, 0.0), (150, 4.5), *turns, regimes=RegimesConfig(habit=1000.0))[:, 1200:]
     assert (always == Kind.NEW_NORMAL.code).any(axis=1).mean() >= 0.9, "without a habit it is told each time"
+
+
+def test_what_the_hour_of_the_days_before_explains_is_no_return_unless_the_return_itself_taught_it() -> None:
+    """The reference misses the value by 1; the hour by 0.1, from 40 values before 5, then by too much or of too few."""
+    value = Found(2.0, 10.0, 50.0, 1.0, 1e4, 0, True, True, at_hour=2.1, visits=40.0)
+    told = Expected(2.0, 1.0, 0.2, 1e-6, 1.0, 1.0)
+    assert _is_daily(value, told, challenger_of(1.0)._replace(number=5.0))
+    assert not _is_daily(value, told, challenger_of(1.0)._replace(number=25.0))
+    assert not _is_daily(value._replace(at_hour=2.8), told, challenger_of(1.0)._replace(number=5.0))
