@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -23,7 +25,9 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record, TimeMs, unwrap
 
 _SMALLEST, _CUTS = 64, 8
-_DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}
+_DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Int64, float: pl.Float64, str: pl.String}
+_EXACT = 2**53
+"""Below this an integer is the same as a float of 64 bits."""
 JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
 
 
@@ -31,8 +35,8 @@ JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
 class JsonDecoder(Decoder):
     """Decodes JSON objects whose fields are named by the aliases of a record type; other fields are ignored.
 
-    A number must be a JSON number: text and booleans are refused. Instants may be text, see `engine.formats.instants`.
-    Record types with booleans, lists, maps or records in them are read message by message, which is slower.
+    A number must be a JSON number: text and booleans are refused. A whole number is read exactly, however it is written
+    (``1e3`` is 1000), and refused beyond 64 bits. Instants may be text, see `engine.formats.instants`. Record types with booleans, lists, maps or records in them are read message by message, which is slower.
     """
 
     record: type[Record]
@@ -86,16 +90,20 @@ class JsonDecoder(Decoder):
         frame = frame.rename(names)
         if texts:
             frame = frame.with_columns(instants(pl.col(name)).alias(name) for name in _instants(self.record))
-        doubtful = _doubtful(self.record, frame, lines)
-        frame = frame.with_columns(_defaults(self.record))
-        if doubtful or not frame.select(pl.all_horizontal(_checks(self.record)).fill_null(False).all()).item():
+        if _doubtful(self.record, frame, lines):
             return None
-        return frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int32), *_integers(self.record))
+        exact = _exact(self.record, frame, lines)
+        if exact is None:
+            return None
+        frame = exact.with_columns(_defaults(self.record))
+        if not frame.select(pl.all_horizontal(_checks(self.record)).fill_null(False).all()).item():
+            return None
+        return frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int32))
 
     def _one_by_one(self, chunk: pa.Array) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
         rows, refused = self._rows(chunk)
         schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
-        return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
+        return pl.DataFrame(rows, schema), refused
 
     def _rows(self, chunk: pa.Array) -> tuple[list[dict[str, Any]], list[tuple[int, str, str]]]:
         """Reads messages one by one; returns the records and the refused messages."""
@@ -129,7 +137,7 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
         alias = info.alias or name
         field = given.get(alias)
         if isinstance(field, float) and _plain(info) is int and field.is_integer():
-            given[alias] = int(field)
+            given[alias] = _whole(value or b"", alias) if abs(field) >= _EXACT else int(field)
         elif isinstance(field, str) and name in _instants(record):
             try:
                 given[alias] = instant(field)
@@ -137,9 +145,29 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
                 what = f"{alias}: {field[:60]!r} is no time; accepted: {ACCEPTED}"
                 raise NewnormalError(FIELD_INVALID, what) from None
     try:
-        return _strict(record).model_validate(given).model_dump()
+        columns = _strict(record).model_validate(given).model_dump()
     except ValidationError as error:
         raise NewnormalError(FIELD_INVALID, explain(error, record, given)) from None
+    for name, column in columns.items():
+        if (number := _beyond(column)) is not None:
+            alias = record.model_fields[name].alias or name
+            what = f"{alias}: {number:.6g} does not fit into 64 bits; accepted: whole numbers from -2^63 to 2^63 - 1"
+            raise NewnormalError(FIELD_INVALID, what)
+    return columns
+
+
+def _whole(message: bytes, alias: str) -> int | float:
+    """The exact number in a field of a message that is too large for a float; the float if it is not whole."""
+    number = json.loads(message, parse_float=Decimal, parse_int=Decimal)[alias]
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _beyond(value: Any) -> Decimal | None:
+    """A whole number in a value, or in the lists, maps and records in it, that 64 bits cannot hold."""
+    if isinstance(value, int):
+        return None if -(2**63) <= value < 2**63 else Decimal(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return next((number for some in inner if (number := _beyond(some)) is not None), None)
 
 
 def _plain(info: Any) -> Any:
@@ -157,7 +185,7 @@ def _by_column(record: type[Record]) -> bool:
 @cache
 def _json_type(record: type[Record], texts: bool) -> pl.Struct:
     """The types of the fields in JSON; ``texts``: instants are text."""
-    kinds = {name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()}
+    kinds = {n: pl.String if _plain(info) is str else pl.Float64 for n, info in record.model_fields.items()}
     kinds |= dict.fromkeys(_instants(record), pl.String) if texts else {}
     return pl.Struct({info.alias or name: kinds[name] for name, info in record.model_fields.items()})
 
@@ -210,12 +238,30 @@ def _strict(record: type[Record]) -> type[Record]:
 
 
 def _defaults(record: type[Record]) -> list[pl.Expr]:
-    given = {name: info.default for name, info in record.model_fields.items() if not info.is_required()}
+    optional = {name: info for name, info in record.model_fields.items() if not info.is_required()}
+    given = {name: info.get_default(call_default_factory=True) for name, info in optional.items()}
     return [pl.col(name).fill_null(pl.lit(value)) for name, value in given.items() if value is not None]
 
 
-def _integers(record: type[Record]) -> list[pl.Expr]:
-    return [pl.col(name).cast(pl.Int64) for name, info in record.model_fields.items() if _plain(info) is int]
+def _exact(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame | None:
+    """The columns with whole numbers as integers of 64 bits; ``None`` if one may be no such number.
+
+    Polars reads them as floats, by which it can be seen that 1.5 is no integer. A column with numbers that floats
+    may not hold exactly is read once more, as integers; numbers in it that are written as floats are doubtful.
+    """
+    whole = [n for n, info in record.model_fields.items() if _plain(info) is int and frame[n].dtype == pl.Float64]
+    if not frame.select(pl.all_horizontal(True, *((pl.col(n).floor() == pl.col(n)) for n in whole)).all()).item():
+        return None
+    large = {n: record.model_fields[n].alias or n for n in whole if (frame[n].abs() >= _EXACT).any()}
+    columns = [pl.col(n).cast(pl.Int64) for n in whole if n not in large]
+    if large:
+        again = lines.str.json_decode(pl.Struct(dict.fromkeys(large.values(), pl.Int64))).struct.unnest()
+        for name, alias in large.items():
+            as_float = lines.str.contains(rf'"{re.escape(alias)}"\s*:\s*-?\d+[.eE]')
+            if (as_float & (frame[name].abs() >= _EXACT)).any() or (again[alias].is_null() != frame[name].is_null()).any():
+                return None
+        columns += [again[alias].alias(name) for name, alias in large.items()]  # type: ignore[misc]
+    return frame.with_columns(columns)
 
 
 def _checks(record: type[Record]) -> list[pl.Expr]:
@@ -224,7 +270,7 @@ def _checks(record: type[Record]) -> list[pl.Expr]:
     for name, info in record.model_fields.items():
         column, kind = pl.col(name), unwrap(info.annotation)[0]
         if kind is int:
-            checks.append((column.floor() == column) & (column.abs() <= 2**53))
+            checks.append(column.is_not_null())
             checks += [column >= m.ge for m in info.metadata if hasattr(m, "ge")]
             checks += [column <= m.le for m in info.metadata if hasattr(m, "le")]
         elif kind is float:

@@ -89,11 +89,24 @@ def arrow_field(name: str, info: FieldInfo) -> pa.Field:
     """The Arrow field of one pydantic field."""
     kind, optional = unwrap(info.annotation)
     low = any(isinstance(mark, Low) for mark in info.metadata)
-    return pa.field(name, _arrow_type(kind, low), nullable=optional or not info.is_required())
+    field = pa.field(name, _arrow_type(kind, low), nullable=optional or not info.is_required())
+    default = info.get_default(call_default_factory=False)
+    if not info.is_required() and isinstance(default, (int, float, str)):
+        try:
+            pa.array([default], field.type)
+        except (pa.ArrowException, OverflowError):
+            raise NewnormalError(
+                "RECORD_INVALID", f"its default {default!r} is no {field.type}", name, f"{field.type}", "no job"
+            ) from None
+    return field
 
 
 def _arrow_type(kind: Any, low: bool) -> pa.DataType:
-    origin = get_origin(kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    mixed = origin in (Union, types.UnionType) or (origin is tuple and len({*inner} - {...}) > 1)
+    if mixed or (origin is Literal and not all(isinstance(value, str) for value in inner)):
+        accepted = "one type, with | None where it may be missing; the values of a Literal are text"
+        raise NewnormalError("RECORD_INVALID", f"no column can hold {kind}", "a field of a record type", accepted, "no job")
     if origin is Literal or low:
         return pa.dictionary(pa.int32(), pa.string())
     if origin is dict:
@@ -132,6 +145,6 @@ def unwrap(annotation: Any) -> tuple[Any, bool]:
         return unwrap(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
         rest = [a for a in get_args(annotation) if a is not type(None)]
-        kind, _ = unwrap(rest[0])
+        kind = unwrap(rest[0])[0] if len(rest) == 1 else Union[tuple(rest)]  # noqa: UP007
         return kind, len(rest) < len(get_args(annotation))
     return annotation, False
