@@ -60,7 +60,7 @@ class Rate:
         """
         ordered = samples.sort(*key, self.time, self.column)
         value, time = pl.col(self.column), pl.col(self.time)
-        same = pl.all_horizontal([pl.col(k) == pl.col(k).shift(1) for k in key]).fill_null(False)
+        same = pl.all_horizontal([pl.col(k).eq_missing(pl.col(k).shift(1)) for k in key])
         grew = same & (time - time.shift(1) <= self.lookback_ms) & (value >= value.shift(1))
         return ordered.with_columns(
             increase=pl.when(grew).then(value - value.shift(1)).otherwise(0.0),

@@ -24,7 +24,7 @@ class BroadcastReference(OrderedReference):
         self.rules = in_order([*self.rules, *(r for r in ready if not self.pairs.is_left(r))], self.time)
         results = []
         for record in (r for r in ready if self.pairs.is_left(r)):
-            rules = [r for r in self.in_effect(record[self.time]) if all(r[c] == record[c] for c in self.config.on)]
+            rules = [r for r in self.in_effect(record[self.time]) if self.pairs.agreed(record, r)]
             found = [pair for rule in rules if self.holds(pair := self.pairs.pair(record, rule))]
             if not found and self.config.how == "left":
                 found = [self.pairs.pair(record, None)]

@@ -29,7 +29,7 @@ class CorrelationReference(OrderedReference):
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         self.records += ready
         slots: dict[Key, dict[int, tuple[list[float], list[float]]]] = {}
-        for record in self.records:
+        for record in (r for r in self.records if None not in self.key_of(r)):  # a null in a key has no partner
             mine = slots.setdefault(self.key_of(record), {})
             values = mine.setdefault(last_slot(self.window, record[self.time])[0], ([], []))
             left = self.pairs.is_left(record)

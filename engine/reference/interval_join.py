@@ -27,7 +27,7 @@ class IntervalJoinReference(OrderedReference):
             for other in others:
                 left, right = (record, other) if mine is self.left else (other, record)
                 apart = right[self.time] - left[self.time]
-                if self.pairs.key_of(left) == self.pairs.key_of(right) and self.lower <= apart <= self.upper:
+                if self.pairs.agreed(left, right) and self.lower <= apart <= self.upper:
                     self.paired.append(id(left))
                     later = max(left[self.time], right[self.time])
                     results.append(self.pairs.pair(left, right) | {self.time: later})

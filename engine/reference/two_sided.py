@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, TwoSided
 from engine.spec.inputs import INPUT
-from engine.spec.operator import Key, Row
+from engine.spec.operator import Row
 
 
 class Pairs:
@@ -27,9 +27,9 @@ class Pairs:
         """Whether a record belongs to the left stream."""
         return bool(record[INPUT] < self.config.split)
 
-    def key_of(self, record: Row) -> Key:
-        """The values in which the two records of a pair must agree."""
-        return tuple(record[name] for name in self.agree)
+    def agreed(self, left: Row, right: Row) -> bool:
+        """Whether two records agree in the columns in which a pair must; null agrees with nothing, as in SQL."""
+        return all(left[name] == right[name] and left[name] is not None for name in self.agree)
 
     def pair(self, left: Row | None, right: Row | None) -> Row:
         """The columns of a pair; those of a missing side are null."""

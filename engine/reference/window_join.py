@@ -35,7 +35,7 @@ class WindowJoinReference(OrderedReference):
             self.pairs.pair(left, right) | {"window_start": end - self.window.size_ms, END: end}
             for left in self.left
             for right in self.right
-            if self.pairs.key_of(left) == self.pairs.key_of(right)
+            if self.pairs.agreed(left, right)
             for end in self.ends_of(left)
             if end in self.ends_of(right) and progress.before < end <= progress.now
         ]

@@ -75,7 +75,7 @@ class Rates:
         samples = self._samples(near, slices)
         if samples is None:
             return changed
-        mine = samples.join(changed.select(self.key).unique(), on=self.key, how="semi")
+        mine = samples.join(changed.select(self.key).unique(), on=self.key, how="semi", nulls_equal=True)
         totals = self._totals(self.rate.steps(mine, self.key))
         tables = of_slices(slices.get(near), {start for start in near if start >= first})
         if SUMS not in tables:
@@ -85,7 +85,7 @@ class Rates:
         moved = now.join(was, on=now.columns, how="anti", nulls_equal=True)
         if moved.height:
             touched = set(moved[PARTIAL].to_list())
-            others = was.join(moved, on=[*self.key, PARTIAL], how="anti")
+            others = was.join(moved, on=[*self.key, PARTIAL], how="anti", nulls_equal=True)
             slices.put(of_slices(tables | {RATES: pl.concat([others, moved])}, touched), touched)
             changed = pl.concat([changed, moved.select(changed.columns)])
         return changed.unique()

@@ -44,8 +44,8 @@ def merge_sessions(
     """
     names, keys = windows.columns, opened.select(key).unique()
     before = windows.with_row_index(_OLD).with_columns(pl.lit(None, pl.Int64).alias(_RECORD))
-    touched = before.join(keys, on=key, how="semi")
-    rest = before.join(keys, on=key, how="anti", maintain_order="left")
+    touched = before.join(keys, on=key, how="semi", nulls_equal=True)
+    rest = before.join(keys, on=key, how="anti", nulls_equal=True, maintain_order="left")
     new = opened.with_row_index(_RECORD).with_columns(pl.lit(None, pl.UInt32).alias(_OLD))
     rows = pl.concat([touched, new.select(touched.columns)], how="vertical_relaxed").sort(*key, START, END)
     reach = pl.col(END).cum_max().shift(1).over(key)

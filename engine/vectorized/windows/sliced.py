@@ -121,10 +121,11 @@ class SlicedWindows(Processor):
             stored = state.get(name)
             none = empty.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
             earlier = unpack(stored)[REVISION] if stored else none
-            numbered = group.join(known, on=self.key, how="left").join(earlier, on=self.key, how="left")
+            numbered = group.join(known, on=self.key, how="left", nulls_equal=True)
+            numbered = numbered.join(earlier, on=self.key, how="left", nulls_equal=True)
             next_one = pl.col(REVISION).fill_null(0) + pl.col("__known").fill_null(0)
             numbered = numbered.select(*self.key, next_one.cast(pl.Int64).alias(REVISION))
-            kept = pl.concat([earlier.join(numbered, on=self.key, how="anti"), numbered])
+            kept = pl.concat([earlier.join(numbered, on=self.key, how="anti", nulls_equal=True), numbered])
             state.put(name, pack({REVISION: kept}))
             state.notes["late"] = sorted({int(end), *state.notes.get("late", [])})
             pieces.append(self._windows([int(end)], numbered, slices))
@@ -145,7 +146,7 @@ class SlicedWindows(Processor):
             if name not in tables:
                 return None
             rows = self._explode(tables[name]).filter(pl.col(END).is_in(wanted))
-            return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi")
+            return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi", nulls_equal=True)
 
         by = [*self.key, END]
         sums = over(SUMS)
@@ -156,7 +157,7 @@ class SlicedWindows(Processor):
         if self.rates:
             none = sums.select(*by, pl.lit(None, pl.Float64).alias(INCREASE), pl.lit(None, pl.Int64).alias(ELAPSED))
             totals = grouped(rates, by, _SUMMED_RATES) if rates is not None else none.clear()
-            sums = sums.join(totals, on=by, how="left")
+            sums = sums.join(totals, on=by, how="left", nulls_equal=True)
         result = sums.select(
             *self.key,
             (pl.col(END) - self.window.size_ms).alias("window_start"),
@@ -169,6 +170,6 @@ class SlicedWindows(Processor):
         if only is None:
             result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
         else:
-            result = result.join(only, on=self.key, how="left")
+            result = result.join(only, on=self.key, how="left", nulls_equal=True)
         timing = pl.lit("on_time" if only is None else "late").alias(TIMING)
         return result.with_columns(pl.col(REVISION).alias(PANE), timing).sort(END, *self.key)

@@ -58,13 +58,15 @@ class WindowTable:
         """Adds to records with their span the number of their window, and opens new windows."""
         by = [*self.key, START, END]
         known = self.windows.select(by).with_row_index("__known")
-        spans = records.select(by).unique(maintain_order=True).join(known, on=by, how="left", maintain_order="left")
+        spans = records.select(by).unique(maintain_order=True)
+        spans = spans.join(known, on=by, how="left", nulls_equal=True, maintain_order="left")
         new = pl.col("__known").is_null()
         number = pl.when(new).then(self.windows.height + new.cum_sum() - 1).otherwise(pl.col("__known").cast(pl.Int64))
         spans = spans.with_columns(number.cast(pl.Int64).alias(WINDOW))
         opened = self._complete(spans.filter(new).select(by))
         self.windows = pl.concat([self.windows, opened.select(self.windows.columns)], how="vertical_relaxed")
-        return records.join(spans.drop("__known"), on=by, how="left", maintain_order="left").drop(START, END)
+        numbered = records.join(spans.drop("__known"), on=by, how="left", nulls_equal=True, maintain_order="left")
+        return numbered.drop(START, END)
 
     def merge(self, records: pl.DataFrame) -> pl.DataFrame:
         """Adds to records with their span the number of the session into which the span is merged."""

@@ -81,7 +81,9 @@ class GeneralWindows(Processor):
         if self.config.window.merges:
             keys = records.select(self.key).unique(maintain_order=True).with_row_index(_LANE)
             lanes = (
-                records.select(self.key).join(keys, on=self.key, how="left", maintain_order="left")[_LANE].to_numpy()
+                records.select(self.key)
+                .join(keys, on=self.key, how="left", nulls_equal=True, maintain_order="left")[_LANE]
+                .to_numpy()
             )
         else:
             keys, lanes = records.clear(), records[WINDOW].to_numpy()
@@ -107,7 +109,7 @@ class GeneralWindows(Processor):
         """How many records each key takes in one round, in all its windows together."""
         fresh = self.logic.defaults()
         none = keys.with_columns(e.alias(n) for n, e in fresh.items())
-        held = table.windows.drop(NEW, strict=False).join(keys, on=self.key, how="inner").select(none.columns)
+        held = table.windows.drop(NEW, strict=False).join(keys, on=self.key, nulls_equal=True).select(none.columns)
         both = pl.concat([none, held], how="vertical_relaxed")
         return both.group_by(_LANE).agg(self.logic.room_of_all().alias("room")).sort(_LANE)["room"].to_numpy()
 
