@@ -29,18 +29,27 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(Aggregate):
-    """Sum of the values of a column."""
+    """Sum of the values of a column; null if it leaves the 64 bits of its type.
+
+    The sum of whole numbers wraps where 64 bits are not enough. The same sum as a float (``.about``) shows it: it then
+    differs by a multiple of 2^64. Partials of an older version lack it.
+    """
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {f"{self.column}.sum": _sum(pl.col(self.column))}
+        value = pl.col(self.column)
+        return {f"{self.column}.sum": _sum(value), f"{self.column}.about": _sum(value.cast(pl.Float64))}
 
     def merge(self) -> dict[str, pl.Expr]:
-        return {f"{self.column}.sum": _sum(pl.col(f"{self.column}.sum"))}
+        total = pl.col(f"{self.column}.sum")
+        about = pl.coalesce(f"{self.column}.about", total.cast(pl.Float64))
+        return {f"{self.column}.sum": _sum(total), f"{self.column}.about": _sum(about)}
 
     def finish(self) -> pl.Expr:
-        return pl.col(f"{self.column}.sum")
+        total = pl.col(f"{self.column}.sum")
+        about = pl.coalesce(f"{self.column}.about", total.cast(pl.Float64))
+        return pl.when((about - total.cast(pl.Float64)).abs() < 2.0**62).then(total)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import pyarrow as pa
 from engine.operators.two_sided import How, TwoSided, pair_columns
 from engine.spec.choice import check_choice
 from engine.spec.columns import require
-from engine.spec.steps import Where, after, expression
+from engine.spec.expressions import expression
+from engine.spec.steps import Where, after
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from engine.columns.arrays import objects
 from engine.operators.turn import NO_TIMER, Logic, Turn
 from engine.spec.operator import SIDE, Row
 
@@ -70,7 +71,7 @@ class EachKey(Logic):
         return self.names
 
     def on_records(self, turn: Turn) -> None:
-        columns = {name: turn[name].tolist() for name in self.names}
+        columns = {name: turn.exact(name) for name in self.names}
         self._each(turn, [{name: values[i] for name, values in columns.items()} for i in range(len(turn))])
 
     def on_timers(self, turn: Turn) -> None:
@@ -91,13 +92,7 @@ class EachKey(Logic):
             rows += [i] * len(made)
             results += made
         names = dict.fromkeys(name for result in results for name in result)
-        columns = {name: _objects([result.get(name) for result in results]) for name in names}
+        columns = {name: objects([result.get(name) for result in results]) for name in names}
         if rows:
             at = np.array(rows)
             turn.emitted.append((at, turn.time[at], columns))
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array

@@ -12,7 +12,8 @@ from engine.spec.choice import check_choice
 from engine.spec.columns import require
 from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
-from engine.spec.steps import Where, after, expression
+from engine.spec.expressions import expression
+from engine.spec.steps import Where, after
 
 Follows = Literal["followed_by", "next", "absent"]
 After = Literal["each", "past_last"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import polars as pl
 
 from engine.columns.arrays import Columns, Default, Ints, Values
 from engine.spec.duration import END_OF_TIME
+from engine.spec.expressions import of_64_bits
 from engine.spec.operator import SIDE
 
 NO_TIMER = END_OF_TIME
@@ -26,14 +27,22 @@ class Turn:
         state: State of each row's key; the logic changes the arrays or puts others in their place.
         timer: Instant of each key's timer; the logic sets it, or `NO_TIMER`.
         column: Function that returns a column of the records by name; ``None`` in a turn of timers.
+        objects: Function that returns it as Python objects, see `exact`.
 
     Attributes:
         emitted: Rows, times and columns of each call of `emit`.
         forwarded: Rows and added columns of each call of `forward`.
     """
 
-    def __init__(self, time: Ints, state: Columns, timer: Ints, column: Callable[[str], Values] | None = None) -> None:
-        self.time, self.state, self.timer, self.column = time, state, timer, column
+    def __init__(
+        self,
+        time: Ints,
+        state: Columns,
+        timer: Ints,
+        column: Callable[[str], Values] | None = None,
+        objects: Callable[[str], Values] | None = None,
+    ) -> None:
+        self.time, self.state, self.timer, self.column, self.objects = time, state, timer, column, objects
         self.emitted: list[tuple[Ints, Ints, Columns]] = []
         self.forwarded: list[tuple[Ints, Columns]] = []
 
@@ -42,9 +51,16 @@ class Turn:
 
     def __getitem__(self, name: str) -> Values:
         """A column of the records, one value for each row; numbers as numbers (null is NaN), text as objects."""
-        if self.column is None:
+        return self._of(self.column, name)
+
+    def exact(self, name: str) -> list[Any]:
+        """A column of the records as Python values of the field's type, whole numbers to the last digit; null is None."""
+        return self._of(self.objects, name).tolist()
+
+    def _of(self, columns: Callable[[str], Values] | None, name: str) -> Values:
+        if columns is None:
             raise KeyError(f"{name}: a timer has no record")
-        return self.column(name)
+        return columns(name)
 
     def emit(
         self,
@@ -107,6 +123,6 @@ class Logic(ABC):
 
 
 def series(values: Values) -> pl.Series:
-    """A result column; NaN is no value."""
-    made = pl.Series(values.tolist(), strict=False) if values.dtype == object else pl.Series(values)
-    return made.fill_nan(None) if made.dtype.is_float() else made
+    """A result column by the rule of expressions: numbers of 64 bits; NaN and infinity are no value."""
+    made = pl.Series("", values.tolist(), strict=False) if values.dtype == object else pl.Series("", values)
+    return of_64_bits(made.to_frame()).to_series()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.columns.arrays import Values
+from engine.columns.arrays import Values, objects
 from engine.operators.turn import Logic, Turn
 from engine.spec.operator import Row
 
@@ -41,7 +41,8 @@ def one_turn(logic: Logic, now: int, state: Row, timer: int, record: Row | None)
     """
     arrays = {name: _one(value) for name, value in state.items()}
     column = None if record is None else (lambda name: _one(record[name]))
-    turn = Turn(np.array([now]), arrays, np.array([timer]), column)
+    exact = None if record is None else (lambda name: objects([record[name]]))
+    turn = Turn(np.array([now]), arrays, np.array([timer]), column, exact)
     (logic.on_timers if record is None else logic.on_records)(turn)
     emitted = [
         (int(times[i]), {name: _value(values, i) for name, values in columns.items()})

@@ -50,7 +50,12 @@ def aggregated(aggregate: AnyAggregate, records: Sequence[Row]) -> object:
 
 def values_of(records: Sequence[Row], column: str) -> list[float]:
     """The values of a column as floats, without nulls."""
-    return [float(record[column]) for record in records if record[column] is not None]
+    return [float(value) for value in numbers_of(records, column)]
+
+
+def numbers_of(records: Sequence[Row], column: str) -> list[float]:
+    """The values of a column, without nulls."""
+    return [record[column] for record in records if record[column] is not None]
 
 
 @aggregated.register
@@ -60,8 +65,10 @@ def _(aggregate: Count, records: Sequence[Row]) -> object:
 
 @aggregated.register
 def _(aggregate: Sum, records: Sequence[Row]) -> object:
-    values = values_of(records, aggregate.column)
-    return math.fsum(values) if values else None
+    values = numbers_of(records, aggregate.column)
+    if not all(isinstance(value, int) for value in values):
+        return math.fsum(values)
+    return sum(values) if values and -(2**63) <= sum(values) < 2**63 else None
 
 
 @aggregated.register
@@ -88,12 +95,12 @@ def _(aggregate: Std, records: Sequence[Row]) -> object:
 
 @aggregated.register
 def _(aggregate: Min, records: Sequence[Row]) -> object:
-    return min(values_of(records, aggregate.column), default=None)
+    return min(numbers_of(records, aggregate.column), default=None)
 
 
 @aggregated.register
 def _(aggregate: Max, records: Sequence[Row]) -> object:
-    return max(values_of(records, aggregate.column), default=None)
+    return max(numbers_of(records, aggregate.column), default=None)
 
 
 @aggregated.register

@@ -6,7 +6,7 @@ from engine.operators.broadcast import Broadcast
 from engine.reference.ordered import OrderedReference, in_order
 from engine.reference.two_sided import Pairs
 from engine.spec.operator import Key, Progress, Row
-from engine.spec.steps import holds
+from engine.spec.expressions import holds
 
 
 class BroadcastReference(OrderedReference):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.operators.pattern import Event, Pattern
 from engine.reference.ordered import OrderedReference
 from engine.spec.operator import Key, Progress, Row
-from engine.spec.steps import holds
+from engine.spec.expressions import holds
 
 
 @dataclass

@@ -33,7 +33,7 @@ from engine.spec.log_place import Times
 from engine.spec.operator import SIDE, Progress
 from engine.spec.output import Output
 from engine.spec.record import Record
-from engine.spec.steps import expression
+from engine.spec.expressions import computed
 from engine.state.segments import Segments, ShardState
 from engine.vectorized.build import build
 
@@ -192,7 +192,7 @@ def routed(
     for side in job.side:
         parts = [aside.filter(pl.col(SIDE) == side.name).drop(SIDE)] if aside.height else []
         parts += [beside[side.name]] if side.name in beside else []
-        parts += [main.filter(expression(side.where))] if side.where and main.height else []
+        parts += [main.filter(computed(side.where, main))] if side.where and main.height else []
         some = [part for part in parts if part.height]
         yield side.output, pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
 

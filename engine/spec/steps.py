@@ -15,34 +15,11 @@ import pyarrow as pa
 
 from engine.columns.dictionaries import compact
 from engine.spec.errors import NewnormalError
+from engine.spec.expressions import computed, expression, of_64_bits
 from engine.spec.log_place import HIDDEN
 
 LABEL = pa.dictionary(pa.int32(), pa.string())
 Rows = list[dict[str, Any]]
-
-
-def expression(text: str, where: str = "expression") -> pl.Expr:
-    """A SQL expression over the columns of a record.
-
-    Raises:
-        NewnormalError: ``EXPRESSION_INVALID`` if the text is not a SQL expression.
-
-    >>> pl.DataFrame({"value": [1, 5]}).select(expression("value * 2 > 5").alias("big"))["big"].to_list()
-    [False, True]
-    """
-    try:
-        return pl.sql_expr(text)
-    except pl.exceptions.PolarsError as error:
-        raise NewnormalError("EXPRESSION_INVALID", f"{text!r}: {error}", where, "a SQL expression") from error
-
-
-def holds(condition: str, row: dict[str, Any]) -> bool:
-    """Whether a SQL condition is true for one row (not false, not null). The reference uses it.
-
-    >>> holds("value > 1", {"value": 2}), holds("value > 1", {"value": None})
-    (True, False)
-    """
-    return bool(pl.DataFrame([row], infer_schema_length=None).select(expression(condition)).item())
 
 
 class Step(ABC):
@@ -71,7 +48,7 @@ class Where(Step):
         expression(self.condition, "filter")
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.filter(expression(self.condition))
+        return frame.filter(computed(self.condition, frame))
 
     def keeps(self, column: str) -> bool:
         return True
@@ -97,7 +74,7 @@ class Columns(Step):
             expression(text, name)
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        made = [expression(text).alias(name) for name, text in self.columns]
+        made = [computed(text, frame).alias(name) for name, text in self.columns]
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
         return frame.select(*made, *hidden) if self.only else frame.with_columns(made)
 
@@ -127,6 +104,8 @@ class Explode(Step):
 class Apply(Step):
     """A function over columns. It must treat each record by itself, and is also called with no records.
 
+    Its numbers follow the rule of expressions: 64 bits, and null for what is no finite number.
+
     Args:
         function: Takes and returns a Polars frame; defined in a module, so that workers can import it.
         arrow: Whether the function takes and returns Arrow tables instead.
@@ -136,9 +115,7 @@ class Apply(Step):
     arrow: bool = False
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if not self.arrow:
-            return _frame(self.function(frame))
-        return _frame(self.function(plain(frame)))
+        return of_64_bits(_frame(self.function(plain(frame) if self.arrow else frame)))
 
 
 def apply(steps: Iterable[Step], table: pa.Table) -> pa.Table:

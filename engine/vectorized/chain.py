@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from engine.operators.chain import Chain, PassThrough, Transform
+from engine.spec.expressions import of_64_bits
 from engine.spec.operator import SIDE, Progress
 from engine.spec.steps import applied
 from engine.state.rescaling import Rescaling
@@ -52,7 +53,7 @@ class ChainedProcessors(Processor):
         for number, part in enumerate(self.parts):
             results = part.process(batch, state.scope(str(number)), progress)
             progress = replace(progress, in_log=None)  # the results of an operator are not in the log
-            batch = results.records
+            batch = of_64_bits(results.records) if number < len(self.parts) - 1 else results.records
             if SIDE in batch.columns and number < len(self.parts) - 1:
                 aside += [batch.filter(pl.col(SIDE).is_not_null())]
                 batch = batch.filter(pl.col(SIDE).is_null()).drop(SIDE)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from engine.columns.arrays import Ints, Values
+from engine.columns.arrays import Ints, Values, objects
 from engine.columns.rounds import in_order, rounds
 from engine.operators.turn import NO_TIMER, Logic, Turn, series
 from engine.spec.duration import END_OF_TIME, NEVER
@@ -89,7 +89,11 @@ class Sequences:
             values = ordered[name]
             if values.dtype.is_numeric() or values.dtype == pl.Boolean:
                 return values.to_numpy()
-            return np.array(values.to_list(), object)
+            return exact(name)
+
+        @cache
+        def exact(name: str) -> Values:
+            return objects(ordered[name].to_list())
 
         for at in rounds(codes):
             rows, now = codes[at], times[at]
@@ -97,7 +101,8 @@ class Sequences:
             self._fire(rows, np.minimum(now, self._expiry(last[rows])) if self.idle_ms else now)
             if self.idle_ms:
                 self.table.reset(rows[self._expiry(last[rows]) <= now])
-            turn = Turn(now, *self._state(rows), lambda name, at=at: column(name)[at])  # type: ignore[misc]
+            shown = (lambda name, at=at, of=of: of(name)[at] for of in (column, exact))  # type: ignore[misc]
+            turn = Turn(now, *self._state(rows), *shown)
             self.logic.on_records(turn)
             self._take(rows, turn)
             last[rows] = now

@@ -1,0 +1,230 @@
+"""SQL expressions over the columns of one record: parsed by Polars, and computed in 64 bits.
+
+Polars computes as the types of a frame say: a literal or a length has 32 bits, and arithmetic wraps; a value that cannot
+be cast fails for all records of the frame. Neither may depend on which records come together, and no record may stop
+a job. So an expression is rewritten before it is computed:
+
+* Whole numbers have 64 bits, others are floats of 64 bits, from the first operation on.
+* What cannot be computed is null, as after ``try_cast`` in SQL: a whole number that leaves 64 bits, a division by zero,
+  a text that is no number, a result that is no finite number.
+* What is computed over several records (aggregates, window functions) is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+
+from engine.spec.errors import NewnormalError
+from engine.spec.log_place import HIDDEN
+
+_SMALL = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+_MANY_RECORDS = {"Agg", "Len", "Over", "Rolling", "Explode", "Filter", "Sort", "SortBy", "Gather", "Slice"}
+_OF_ORDER = {"Rank", "Shift", "ShiftAndFill", "Diff", "Range", "Reverse", "Unique", "Correlation", "Random", "RowHash"}
+_ARITHMETIC = {"Plus", "Minus", "Multiply", "Add", "Sub", "Mul"}
+_DIVISION = {"Divide", "Div", "TrueDivide", "FloorDivide", "IntDiv"}
+Node = Any
+"""A node of an expression as Polars writes it in JSON: its kind and what it is made of."""
+
+
+@lru_cache(maxsize=4096)
+def expression(text: str, where: str = "expression") -> pl.Expr:
+    """A SQL expression over the columns of a record, as Polars reads it; `computed` gives the one that is computed.
+
+    Raises:
+        NewnormalError: ``EXPRESSION_INVALID`` if the text is no SQL expression, or is one over several records.
+    """
+    if not isinstance(text, str):
+        raise NewnormalError("EXPRESSION_INVALID", f"{text!r} is no text", where, "a SQL expression", "no job")
+    try:
+        parsed = pl.sql_expr(text)
+    except pl.exceptions.PolarsError as error:
+        raise NewnormalError("EXPRESSION_INVALID", f"{text!r}: {error}", where, "a SQL expression") from error
+    if over := sorted(set(_over_records(_written(parsed)))):
+        what = f"{text!r} is computed over several records ({', '.join(over)})"
+        accepted = "an expression over the columns of one record; window(...).aggregate(...) computes over several"
+        raise NewnormalError("EXPRESSION_INVALID", what, where, accepted, "no job")
+    return parsed
+
+
+def computed(text: str, frame: pl.DataFrame) -> pl.Expr:
+    """The expression for the columns of a frame; the module says how it differs from what Polars computes.
+
+    Raises:
+        polars.exceptions.PolarsError: If it names a column that the frame lacks, or does not fit their types.
+
+    >>> frame = pl.DataFrame({"n": [2**62, 1, None], "s": ["ab", "x", "7"], "v": [0.0, 2.0, 1.0]})
+    >>> [frame.select(computed(text, frame)).to_series().to_list() for text in ("n * 2", "length(s) - 3", "1 / v")]
+    [[None, 2, None], [-1, -2, -2], [None, 0.5, 1.0]]
+    """
+    return _computed(text, tuple(frame.schema.items()))
+
+
+@lru_cache(maxsize=4096)
+def _computed(text: str, schema: tuple[tuple[str, pl.DataType], ...]) -> pl.Expr:
+    types = pl.DataFrame(schema=dict(schema)).lazy()
+    made = _read(_rewritten(_written(expression(text)), types))
+    if types.select(made.alias("_")).collect_schema()["_"].is_float():
+        made = pl.when(made.is_finite()).then(made)
+    return made
+
+
+def of_64_bits(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a frame by the same rule: numbers of 64 bits, and null for what is no finite number.
+
+    >>> of_64_bits(pl.DataFrame({"n": [1], "v": [float("nan")]}, {"n": pl.Int8, "v": pl.Float32})).row(0)
+    (1, None)
+    """
+    changed = []
+    for name, kind in frame.schema.items():
+        if name.startswith(HIDDEN):
+            continue
+        column = pl.col(name)
+        if kind in _SMALL:
+            changed.append(column.cast(pl.Int64, strict=False))
+        elif kind.is_float() or kind.is_decimal():
+            value = column.cast(pl.Float64, strict=False)
+            changed.append(pl.when(value.is_finite()).then(value).alias(name))
+    return frame.with_columns(changed)
+
+
+def holds(condition: str, row: dict[str, Any]) -> bool:
+    """Whether a SQL condition is true for one row (not false, not null). The reference uses it.
+
+    >>> holds("value > 1", {"value": 2}), holds("value > 1", {"value": None})
+    (True, False)
+    """
+    frame = pl.DataFrame([row], infer_schema_length=None)
+    return bool(frame.select(computed(condition, frame)).item())
+
+
+def _written(expr: pl.Expr) -> Node:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Polars does not promise this format between versions; the tests hold it
+        return json.loads(expr.meta.serialize(format="json"))
+
+
+def _read(node: Node) -> pl.Expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pl.Expr.deserialize(json.dumps(node).encode(), format="json")
+
+
+def _over_records(node: Node) -> Iterator[str]:
+    """The parts of an expression that are computed over several records."""
+    if isinstance(node, str):
+        yield from (["count"] if node == "Len" else [])
+    elif isinstance(node, list):
+        for part in node:
+            yield from _over_records(part)
+    elif isinstance(node, dict):
+        for kind, part in node.items():
+            if kind == "Literal":
+                continue
+            if kind == "Agg":
+                yield next(iter(part)).lower() if isinstance(part, dict) else str(part)
+            elif kind in _MANY_RECORDS:
+                yield {"Over": "over", "Explode": "unnest"}.get(kind, kind.lower())
+            elif kind == "function" and _name(part) in _OF_ORDER:
+                yield _name(part).lower()
+            yield from _over_records(part)
+
+
+def _name(function: Node) -> str:
+    """The name of a function: that of the outermost level; of SQL's own operators the innermost."""
+    if isinstance(function, dict):
+        name, inner = next(iter(function.items()))
+        return str(inner.get("Binary", name)) if name == "Sql" and isinstance(inner, dict) else name
+    return str(function)
+
+
+def _rewritten(node: Node, types: pl.LazyFrame) -> Node:
+    """A node and all below it, see the module."""
+    if not isinstance(node, dict) or len(node) != 1:
+        return node
+    ((kind, value),) = node.items()
+    if kind == "Literal":
+        return _literal(node, value)
+    if kind == "Cast":
+        inner = _rewritten(value["expr"], types)
+        lenient = {kind: value | {"expr": inner, "options": "NonStrict"}}
+        return _cast(inner, "Int64") if _is_small(value["dtype"]) else _wide(lenient, types)
+    if kind == "BinaryExpr":
+        left, right, name = _rewritten(value["left"], types), _rewritten(value["right"], types), value["op"]
+        return _wide(_binary(name, [left, right], lambda a, b: {kind: value | {"left": a, "right": b}}, types), types)
+    if kind == "Function":
+        inputs, name = [_rewritten(some, types) for some in value["input"]], _name(value["function"])
+        lenient = {"input": inputs, "function": _lenient(value["function"])}
+        if name == "Pow":  # a float, as in SQL: powers of whole numbers wrap, or fail if the exponent is negative
+            lenient["input"] = [_cast(some, "Float64") for some in inputs]
+        elif len(inputs) == 2:
+            return _wide(_binary(name, inputs, lambda a, b: {kind: lenient | {"input": [a, b]}}, types), types)
+        return _wide({kind: lenient}, types)
+    if kind == "Ternary":
+        return _wide({kind: {part: _rewritten(some, types) for part, some in value.items()}}, types)
+    if kind == "Alias":
+        return {kind: [_rewritten(value[0], types), *value[1:]]}
+    return _wide(node, types) if kind != "Column" else node
+
+
+def _binary(name: str, inputs: list[Node], made: Callable[[Node, Node], Node], types: pl.LazyFrame) -> Node:
+    """A calculation with two operands: whole numbers in 128 bits, null where 64 are not enough; nothing by zero."""
+    left, right = inputs
+    whole = all(_type(some, types) == pl.Int64 for some in inputs)
+    if name in _ARITHMETIC and whole:
+        return _cast(made(_cast(left, "Int128"), _cast(right, "Int128")), "Int64")
+    if name in _DIVISION and _type(right, types).is_numeric():
+        zero = {"BinaryExpr": {"left": right, "op": "Eq", "right": {"Literal": {"Dyn": {"Int": 0}}}}}
+        null = {"Literal": {"Scalar": {"Null": "Null"}}}
+        return made(left, {"Ternary": {"predicate": zero, "truthy": null, "falsy": right}})
+    return made(left, right)
+
+
+def _wide(node: Node, types: pl.LazyFrame) -> Node:
+    """The node, cast to 64 bits if its type is a smaller number."""
+    kind = _type(node, types)
+    if kind in _SMALL:
+        return _cast(node, "Int64")
+    return _cast(node, "Float64") if kind == pl.Float32 or kind.is_decimal() else node
+
+
+def _type(node: Node, types: pl.LazyFrame) -> pl.DataType:
+    return types.select(_read(node).alias("_")).collect_schema()["_"]
+
+
+def _cast(node: Node, kind: str) -> Node:
+    return {"Cast": {"expr": node, "dtype": {"Literal": kind}, "options": "NonStrict"}}
+
+
+def _is_small(kind: Node) -> bool:
+    return isinstance(kind, dict) and kind.get("Literal") in [small.__name__ for small in _SMALL]
+
+
+def _literal(node: Node, value: Node) -> Node:
+    """A number as one of 64 bits; other literals as they are."""
+    if not isinstance(value, dict):
+        return node
+    ((form, inner),) = value.items()
+    if form not in ("Dyn", "Scalar") or not isinstance(inner, dict):
+        return node
+    ((kind, number),) = inner.items()
+    if kind == "Decimal":
+        return {"Literal": {"Dyn": {"Float": number[0] / 10 ** number[2]}}}
+    if kind == "Float32":
+        return {"Literal": {"Dyn": {"Float": number}}}
+    if kind not in ("Int", *(small.__name__ for small in _SMALL)):
+        return node
+    fits = -(2**63) <= number < 2**63
+    return {"Literal": {"Scalar": {"Int64": number}} if fits else {"Dyn": {"Float": float(number)}}}
+
+
+def _lenient(function: Node) -> Node:
+    """A function that gives null, instead of failing for all records, where a text is not of the form that it reads."""
+    if isinstance(function, dict):
+        return {name: False if name == "strict" else _lenient(part) for name, part in function.items()}
+    return [_lenient(part) for part in function] if isinstance(function, list) else function
