@@ -70,7 +70,8 @@ class TopK(RowAggregate):
             return rows
         cuts = full.select(*by, pl.col("n").list.min().alias(_CUT))
         left = pl.col("n") - pl.col(_CUT).fill_null(0)
-        return rows.join(cuts, on=by, how="left", nulls_equal=True).with_columns(n=left).filter(pl.col("n") > 0).drop(_CUT)
+        cut = rows.join(cuts, on=by, how="left", nulls_equal=True).with_columns(n=left)
+        return cut.filter(pl.col("n") > 0).drop(_CUT)
 
 
 def as_text(value: object) -> str:

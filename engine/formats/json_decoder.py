@@ -36,7 +36,8 @@ class JsonDecoder(Decoder):
     """Decodes JSON objects whose fields are named by the aliases of a record type; other fields are ignored.
 
     A number must be a JSON number: text and booleans are refused. A whole number is read exactly, however it is written
-    (``1e3`` is 1000), and refused beyond 64 bits. Instants may be text, see `engine.formats.instants`. Record types with booleans, lists, maps or records in them are read message by message, which is slower.
+    (``1e3`` is 1000), and refused beyond 64 bits. Instants may be text, see `engine.formats.instants`. Record types
+    with booleans, lists, maps or records in them are read message by message, which is slower.
     """
 
     record: type[Record]
@@ -66,7 +67,7 @@ class JsonDecoder(Decoder):
             for at in range(0, len(values), size):
                 yield from self._parsed(values.slice(at, size), start + at)
 
-    def _columns(self, chunk: pa.Array) -> pl.DataFrame | None:
+    def _columns(self, chunk: pa.Array) -> pl.DataFrame | None:  # noqa: PLR0911
         """The messages of a chunk as columns, or ``None`` if any of them may be bad.
 
         Polars parses the messages as the elements of one array. So each must look like one object, and there must be as
@@ -258,7 +259,8 @@ def _exact(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> pl.Da
         again = lines.str.json_decode(pl.Struct(dict.fromkeys(large.values(), pl.Int64))).struct.unnest()
         for name, alias in large.items():
             as_float = lines.str.contains(rf'"{re.escape(alias)}"\s*:\s*-?\d+[.eE]')
-            if (as_float & (frame[name].abs() >= _EXACT)).any() or (again[alias].is_null() != frame[name].is_null()).any():
+            beyond = again[alias].is_null() != frame[name].is_null()
+            if (beyond | (as_float & (frame[name].abs() >= _EXACT))).any():
                 return None
         columns += [again[alias].alias(name) for name, alias in large.items()]  # type: ignore[misc]
     return frame.with_columns(columns)

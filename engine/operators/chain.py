@@ -10,12 +10,16 @@ import pyarrow as pa
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Operator
+from engine.spec.state_form import StateForm
 from engine.spec.steps import Step, after
 
 
 @dataclass(frozen=True)
 class PassThrough(Operator):
     """No operator: every record is a result as it is."""
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        return None
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return given
@@ -26,6 +30,9 @@ class Transform(Operator):
     """Steps on the results of an operator."""
 
     steps: tuple[Step, ...]
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        return None
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return after(self.steps, given)
@@ -39,6 +46,20 @@ class Chain(Operator):
     """
 
     parts: tuple[Operator, ...]
+
+    def state_forms(self, given: pa.Schema | None) -> dict[str, StateForm]:
+        """The form of each operator's state by the scope in which it lies (`scope`)."""
+        forms = {}
+        for number, part in enumerate(self.parts):
+            if form := part.state_form(given):
+                forms[self.scope(number)] = form
+            given = None if given is None else part.results(given)
+        return forms
+
+    @staticmethod
+    def scope(number: int) -> str:
+        """Name of the part of the state that belongs to one of the operators."""
+        return str(number)
 
     def result_time(self, time: str) -> str:
         for part in self.parts:

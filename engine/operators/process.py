@@ -10,6 +10,7 @@ from engine.operators.ordered import EventTimeOrdered
 from engine.operators.turn import Logic
 from engine.spec.columns import require
 from engine.spec.duration import DurationField
+from engine.spec.state_form import StateForm, said, types
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class Process(EventTimeOrdered):
 
     logic: Logic
     idle_after: DurationField = DurationField("idle_after", "", empty=True)
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        """A state is what the logic says that it keeps; the logic itself may change."""
+        kept = {f"state {name}": type(value).__name__ for name, value in self.logic.columns().items()}
+        return StateForm({"operator": "Process", "key": said(self.key), "time": self.time}, types(given) | kept)
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.logic.needs(), given, f"process({type(self.logic).__name__})")

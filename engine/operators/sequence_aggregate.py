@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -25,6 +26,8 @@ class SequenceAggregate(EventTimeOrdered):
     Raises:
         NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a `Rate`, which needs the sample before its window.
     """
+
+    free: ClassVar[tuple[str, ...]] = ("aggregates",)
 
     windows: SequenceWindows
     aggregates: dict[str, AnyAggregate] = field(default_factory=dict)

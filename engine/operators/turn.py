@@ -54,7 +54,7 @@ class Turn:
         return self._of(self.column, name)
 
     def exact(self, name: str) -> list[Any]:
-        """A column of the records as Python values of the field's type, whole numbers to the last digit; null is None."""
+        """A column of the records as Python values of the field's type; whole numbers are exact, null is None."""
         return self._of(self.objects, name).tolist()
 
     def _of(self, columns: Callable[[str], Values] | None, name: str) -> Values:

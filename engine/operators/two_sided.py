@@ -12,6 +12,7 @@ import pyarrow as pa
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.columns import require
 from engine.spec.inputs import INPUT
+from engine.spec.state_form import StateForm
 
 LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 How = Literal["inner", "left"]
@@ -31,12 +32,20 @@ class TwoSided(EventTimeOrdered):
         right: Columns of the right stream.
     """
 
+    free: ClassVar[tuple[str, ...]] = ("left", "right", "split", "how", "where", "least")
     broadcast: ClassVar[bool] = False
     """Whether the right stream goes to all shards."""
 
     split: int = 1
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        """The stored columns of both sides evolve; each keeps the name that it has in a pair."""
+        form = super().state_form(given)
+        assert form is not None
+        names = Sides(self, ()).right_names
+        return StateForm(form.fixed, {**form.columns, **{f"{name} of the right": pair for name, pair in names.items()}})
 
     def sided(self, split: int, left: Iterable[str], right: Iterable[str]) -> Self:
         """This operator for two streams with these columns."""

@@ -13,6 +13,7 @@ from engine.spec.columns import require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Operator
+from engine.spec.state_form import StateForm, said, types
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
 
@@ -70,6 +71,16 @@ class WindowAggregate(Operator):
         """
         plain = self.fires == AfterWatermark() and self.evictor is None and self.panes == ACCUMULATING
         return plain and isinstance(self.window, Sliding)
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        """Aggregates may be added and taken away; the columns that they read keep their types."""
+        fixed = {"operator": "WindowAggregate", "kept as": "slices" if self.shared else "windows"}
+        fixed |= {"key": said(self.key), "time": self.time, "windows": said(self.window)}
+        fixed |= {"allowed lateness": said(self.allowed_lateness)}
+        if not self.shared:
+            fixed |= {"trigger": said(self.fires), "panes": said(self.panes), "evictor": said(self.evictor)}
+        read = {getattr(a, name, None) for a in self.aggregates.values() for name in ("column", "by")} - {None}
+        return StateForm(fixed, types(given) if self.evictor else types(given, *sorted(read), "") if read else {})
 
     @property
     def sliding(self) -> Sliding:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.operators.broadcast import Broadcast
 from engine.reference.ordered import OrderedReference, in_order
 from engine.reference.two_sided import Pairs
-from engine.spec.operator import Key, Progress, Row
 from engine.spec.expressions import holds
+from engine.spec.operator import Key, Progress, Row
 
 
 class BroadcastReference(OrderedReference):

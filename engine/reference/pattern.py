@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from engine.operators.pattern import Event, Pattern
 from engine.reference.ordered import OrderedReference
-from engine.spec.operator import Key, Progress, Row
 from engine.spec.expressions import holds
+from engine.spec.operator import Key, Progress, Row
 
 
 @dataclass

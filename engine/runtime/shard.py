@@ -27,13 +27,13 @@ from engine.runtime.messages import Message, Outgoing
 from engine.spec import inputs
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
+from engine.spec.expressions import computed
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
 from engine.spec.log_place import Times
 from engine.spec.operator import SIDE, Progress
 from engine.spec.output import Output
 from engine.spec.record import Record
-from engine.spec.expressions import computed
 from engine.state.segments import Segments, ShardState
 from engine.vectorized.build import build
 

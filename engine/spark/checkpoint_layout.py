@@ -1,22 +1,25 @@
 """Keeps what the state of a job was made with beside its checkpoint, and refuses a start that does not fit.
 
-With another number of shards a key would change its shard and lose its state. With another key or other windows, the
-state would belong to windows that the job no longer has.
+With another number of shards a key would change its shard and lose its state. With another key, other windows or
+another trigger, the state would belong to something that the job no longer computes (`engine.spec.state_form`).
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from engine.files import write_whole
 from engine.operators.chain import Chain
 from engine.operators.windows import WindowAggregate
 from engine.spec.errors import NewnormalError
+from engine.spec.inputs import schema
 from engine.spec.job import Job
+from engine.spec.state_form import StateForm
 
 STATE_FORMAT = 5
 """Version of the state; it is raised when the state of older checkpoints cannot be read any more."""
@@ -69,16 +72,16 @@ def shards_of(checkpoint: Path) -> int | None:
 
 
 def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:
-    """Refuses jobs whose key, operators or windows differ from those of their stored state; stores these.
+    """Refuses jobs whose stored state does not fit what they are now; stores what they are.
 
     Raises:
-        NewnormalError: ``JOB_CHANGED``.
+        NewnormalError: ``JOB_CHANGED``; ``CHECKPOINT_UNREADABLE``.
     """
     mine = {job.name: _definition(job) for job in jobs}
     for name, definition in mine.items():
         before = _kept(checkpoints / name / _DEFINITION) if _begun(checkpoints / name) else None
-        if before not in (None, definition):
-            what = f"{name} is defined as {_said(definition)}, but its state was made with {_said(before)}"
+        if changes := _changes(definition, before) if before else []:
+            what = f"the state of {name} was made by another job: {'; '.join(changes)}"
             accepted = "the definition of before; or another name for the job, whose topic and state begin anew"
             raise NewnormalError("JOB_CHANGED", what, str(checkpoints / name), accepted, _NOW)
     for name, definition in mine.items():
@@ -91,34 +94,86 @@ def _begun(checkpoint: Path) -> bool:
 
 
 def _kept(file: Path) -> Any:
-    """The content of a file of an earlier start; ``None`` if it does not exist or cannot be read."""
+    """The content of a file of an earlier start; ``None`` if it does not exist.
+
+    Raises:
+        NewnormalError: ``CHECKPOINT_UNREADABLE``.
+    """
     try:
-        return json.loads(file.read_text())
-    except (OSError, ValueError):
+        kept = json.loads(file.read_text())
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:
+        kept, why = None, str(error)
+    else:
+        why = f"it holds {kept!r}"
+    if isinstance(kept, dict):
+        return kept
+    what = f"{file.name} cannot be read ({why}); the state beside it has not been touched"
+    wanted = f'{{"shards": <as before>, "format": {STATE_FORMAT}}}'
+    content = f"the content {wanted}" if file.name == _LAYOUT else "the file removed, if the job is as before"
+    accepted = f"that file as a savepoint or a backup has it; or {content}"
+    raise NewnormalError("CHECKPOINT_UNREADABLE", what, str(file), accepted, _NOW)
 
 
-def _keep(file: Path, value: object) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(value))
+def _keep(file: Path, value: Mapping[str, object]) -> None:
+    if (file.exists() and _kept(file)) != value:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(value))
 
 
-def _definition(job: Job) -> dict[str, list[str]]:
-    """The parts of a job on which its state depends: its key, its operators, its windows."""
+def _definition(job: Job) -> dict[str, Any]:
+    """What the state of a job depends on: its key, its clock, and the form of each operator's state."""
+    given = schema(job.inputs)
+    key = {name: _type(given, name) for name in job.key}
+    if isinstance(job.processor, Chain):
+        forms = job.processor.state_forms(given)
+    else:
+        form = job.processor.state_form(given)
+        forms = {"": form} if form else {}
+    state = {scope: {"fixed": dict(form.fixed), "columns": dict(form.columns)} for scope, form in forms.items()}
+    return {"key": key, "clock": job.clock, "operators": _in_short(job), "state": state}
+
+
+def _in_short(job: Job) -> list[str]:
+    """What earlier versions compared: the windows or the type of each operator."""
     parts = job.processor.parts if isinstance(job.processor, Chain) else (job.processor,)
-    return {"key": list(job.key), "operators": [_operator(part) for part in parts]}
+    return [_operator(part) for part in parts]
 
 
 def _operator(part: object) -> str:
     if isinstance(part, WindowAggregate):
         return repr(part.window)
-    windows = (
-        [getattr(part, field.name) for field in fields(part) if field.name in ("window", "windows")]
-        if is_dataclass(part)
-        else []
-    )
-    return " of ".join([type(part).__name__, *(re.sub(r" at 0x\w+", "", repr(window)) for window in windows)])
+    windows = [getattr(part, name) for name in ("window", "windows") if hasattr(part, name)]
+    return " of ".join([type(part).__name__, *map(repr, windows)])
 
 
-def _said(definition: dict[str, list[str]]) -> str:
-    return f"key {', '.join(definition['key'])}; {', '.join(definition['operators'])}"
+def _type(given: pa.Schema, name: str) -> str:
+    return str(given.field(name).type) if name in given.names else "unknown"
+
+
+def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """What has changed; of a state of an earlier version only its key and windows are known."""
+    if "state" not in before:
+        then, mine = (f"key {', '.join(some['key'])}; {', '.join(some['operators'])}" for some in (before, now))
+        return [] if then == mine else [f"{mine}; was {then}"]
+    found = [f"key {_said(now['key'])}, was {_said(before['key'])}"] if now["key"] != before["key"] else []
+    found += [f"clock {now['clock']}, was {before['clock']}"] if now["clock"] != before["clock"] else []
+    if list(now["state"]) != list(before["state"]):
+        steps = "; a step after the first operator was added or taken away, which moves its state"
+        alone = steps if _operators(now) == _operators(before) else ""
+        return [*found, f"operators with state: {_operators(now)}, were {_operators(before)}{alone}"]
+    for scope, form in now["state"].items():
+        found += StateForm(**form).changes(StateForm(**before["state"][scope]))
+    return found
+
+
+def _said(types: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in types.items())
+
+
+def _operators(definition: Mapping[str, Any]) -> str:
+    """The operators with state, each with its place in the job."""
+    state = definition["state"].items()
+    places = (f"{form['fixed']['operator']} (number {int(at) + 1 if at else 1})" for at, form in state)
+    return ", ".join(places) or "none"

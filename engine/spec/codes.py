@@ -137,8 +137,13 @@ jobs(
 )
 jobs(
     "JOB_CHANGED",
-    "a job's key or windows differ from those that its stored state was made with",
+    "a job's key, windows, triggers or other operators differ from those that its stored state was made with",
     "restore the former definition, or give the job another name",
+)
+jobs(
+    "CHECKPOINT_UNREADABLE",
+    "a file that says how a checkpoint was made is damaged; the state itself has not been touched",
+    "put the file back as the message says",
 )
 jobs(
     "SIDE_UNKNOWN",

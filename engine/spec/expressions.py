@@ -1,8 +1,8 @@
 """SQL expressions over the columns of one record: parsed by Polars, and computed in 64 bits.
 
-Polars computes as the types of a frame say: a literal or a length has 32 bits, and arithmetic wraps; a value that cannot
-be cast fails for all records of the frame. Neither may depend on which records come together, and no record may stop
-a job. So an expression is rewritten before it is computed:
+Polars computes as the types of a frame say: a literal or a length has 32 bits, and arithmetic wraps; a value that
+cannot be cast fails for all records of the frame. But no result may depend on which records come together, and no
+record may stop a job. So an expression is rewritten before it is computed:
 
 * Whole numbers have 64 bits, others are floats of 64 bits, from the first operation on.
 * What cannot be computed is null, as after ``try_cast`` in SQL: a whole number that leaves 64 bits, a division by zero,
@@ -143,7 +143,7 @@ def _name(function: Node) -> str:
     return str(function)
 
 
-def _rewritten(node: Node, types: pl.LazyFrame) -> Node:
+def _rewritten(node: Node, types: pl.LazyFrame) -> Node:  # noqa: PLR0911
     """A node and all below it, see the module."""
     if not isinstance(node, dict) or len(node) != 1:
         return node

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER
+from engine.spec.state_form import StateForm, said, types
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -77,6 +78,19 @@ class Operator(ABC):  # noqa: B024
             NewnormalError: ``COLUMN_UNKNOWN`` if the operator names a column that does not come in.
         """
         return None
+
+    free: ClassVar[tuple[str, ...]] = ()
+    """The fields that may change while the operator has state, without a change of what the state means."""
+
+    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+        """What the state of the operator depends on; ``None`` if it has none. By default all fields but `free`.
+
+        Args:
+            given: The columns of the records that come in; ``None`` if they are not known.
+        """
+        own = [each.name for each in fields(self)] if is_dataclass(self) else []
+        parts = {name: said(getattr(self, name)) for name in own if name not in self.free}
+        return StateForm({"operator": type(self).__name__, **parts}, types(given))
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
         """The columns of records that may be late; empty if the operator does not say.

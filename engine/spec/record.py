@@ -106,7 +106,8 @@ def _arrow_type(kind: Any, low: bool) -> pa.DataType:
     mixed = origin in (Union, types.UnionType) or (origin is tuple and len({*inner} - {...}) > 1)
     if mixed or (origin is Literal and not all(isinstance(value, str) for value in inner)):
         accepted = "one type, with | None where it may be missing; the values of a Literal are text"
-        raise NewnormalError("RECORD_INVALID", f"no column can hold {kind}", "a field of a record type", accepted, "no job")
+        what = f"no column can hold {kind}"
+        raise NewnormalError("RECORD_INVALID", what, "a field of a record type", accepted, "no job")
     if origin is Literal or low:
         return pa.dictionary(pa.int32(), pa.string())
     if origin is dict:

@@ -7,8 +7,8 @@ import polars as pl
 from engine.operators.broadcast import Broadcast
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.duration import END_OF_TIME
-from engine.spec.inputs import INPUT
 from engine.spec.expressions import computed
+from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling

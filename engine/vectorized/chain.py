@@ -51,7 +51,7 @@ class ChainedProcessors(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         late, held, aside = [], [], []
         for number, part in enumerate(self.parts):
-            results = part.process(batch, state.scope(str(number)), progress)
+            results = part.process(batch, state.scope(Chain.scope(number)), progress)
             progress = replace(progress, in_log=None)  # the results of an operator are not in the log
             batch = of_64_bits(results.records) if number < len(self.parts) - 1 else results.records
             if SIDE in batch.columns and number < len(self.parts) - 1:
@@ -66,4 +66,4 @@ class ChainedProcessors(Processor):
     def rescale(self, states: Rescaling) -> None:
         """Rescales each operator."""
         for number, part in enumerate(self.parts):
-            part.rescale(states.scope(str(number)))
+            part.rescale(states.scope(Chain.scope(number)))

@@ -77,8 +77,8 @@ class Numbered(Record):
 class NumberedAndTagged(Numbered):
     """A record type whose messages are read one by one."""
 
-    tags: list[int] = []
-    by_name: dict[str, int] = {}
+    tags: list[int] | None = None
+    by_name: dict[str, int] | None = None
 
 
 WHOLE = {
@@ -92,7 +92,9 @@ WHOLE = {
     "7.0": 7,
 }
 """Numbers in JSON, and what they are by its grammar (RFC 8259) in exact arithmetic."""
-BEYOND = ("9223372036854775808", "-9223372036854775809", "18446744073709551615", "1e30", "1e300", "1" + "0" * 26, "9.3e18")
+BEYOND = (
+    "9223372036854775808", "-9223372036854775809", "18446744073709551615", "1e30", "1e300", "1" + "0" * 26, "9.3e18"
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("record", [Numbered, NumberedAndTagged])

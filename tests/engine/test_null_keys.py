@@ -1,5 +1,7 @@
-"""A null in a key column: SQL's rule. Nulls are one group where records are grouped (GROUP BY), and agree with nothing
-where records are paired (JOIN). What is expected is counted here from the records alone."""
+"""A null in a key column: one group where records are grouped (GROUP BY), no partner where they are paired (JOIN).
+
+What is expected is counted here from the records alone.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +71,14 @@ def test_records_whose_keys_lack_the_same_are_one_group_over_micro_batches_and_w
     window: Any, shards: int, on: str
 ) -> None:
     """The boundary: the second micro-batch finds the windows of the first, and late records theirs."""
-    stream = TestStream(T0).advance_clock("72h").add(*of_all(1, 1.0)).add(*of_all(2, 2.0), RESTART).advance_watermark("10s")
-    stream = stream.add(*of_all(3, 4.0)).add(*of_all(4, 8.0)).advance_watermark("48h")
+    stream = TestStream(T0).advance_clock("72h").add(*of_all(1, 1.0)).add(*of_all(2, 2.0), RESTART)
+    stream = stream.advance_watermark("10s").add(*of_all(3, 4.0)).add(*of_all(4, 8.0)).advance_watermark("48h")
     if isinstance(window, CountWindows):  # of records in event time: none may be late
         stream = TestStream(T0).add(*of_all(1, 1.0)).add(*of_all(2, 2.0), RESTART).add(*of_all(3, 4.0))
         stream = stream.add(*of_all(4, 8.0)).advance_watermark("48h")
     windowed = read().window(window) if isinstance(window, CountWindows) else read().window(window, "1h")
-    rows = run(windowed.aggregate(n=Count(), s=Sum("v"), top=TopK("k", 2)).write("o"), stream, on=on, shards=shards).rows
+    job = windowed.aggregate(n=Count(), s=Sum("v"), top=TopK("k", 2)).write("o")
+    rows = run(job, stream, on=on, shards=shards).rows
     assert rows or isinstance(window, Global)  # this window fires at the end of the input only
     last = {(r.get("k"), r.get("sub"), r["window_start"], r["window_end"]): (r["n"], r["s"]) for r in rows}
     for key in KEYS if rows else ():

@@ -108,7 +108,8 @@ def test_what_an_expression_gives_depends_neither_on_32_bits_nor_on_other_record
 @pytest.mark.parametrize(
     "text",
     ["count(*)", "avg(v)", "v > avg(v)", "sum(v) over (partition by k)", "rank() over (order by v)", "max(v) - v",
-     "lag(v) over (order by v)", "first(v)", "row_number() over (order by v)", "corr(v, w)", "unnest(string_to_array(s, ','))"],
+     "lag(v) over (order by v)", "first(v)", "row_number() over (order by v)", "corr(v, w)",
+     "unnest(string_to_array(s, ','))"],
 )  # fmt: skip
 def test_an_expression_over_several_records_is_refused_when_the_job_is_built(text: str) -> None:
     with pytest.raises(NewnormalError, match="EXPRESSION_INVALID"):
@@ -156,7 +157,8 @@ def test_a_division_by_zero_is_no_value_in_any_aggregate_and_no_other_row(on: st
         "half": Quantile("x", 0.5),
         "bars": Histogram("x", (1.5, 2.5)),
     }
-    job = Stream.read_json("t", Row).map(x="v / w").key_by("k").window(Tumbling("10s")).aggregate(**aggregates).write("o")
+    windowed = Stream.read_json("t", Row).map(x="v / w").key_by("k").window(Tumbling("10s"))
+    job = windowed.aggregate(**aggregates).write("o")
     rows = [row(i, v=v, w=w) for i, (v, w) in enumerate([(1.0, 1.0), (0.0, 0.0), (2.0, 1.0), (1.0, 0.0), (3.0, 1.0)])]
     for cut in (rows, rows[:2]):
         stream = TestStream(T0).advance_clock("2h").add(*cut).add(*rows[len(cut) :]).advance_watermark("1h")
