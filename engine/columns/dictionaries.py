@@ -21,9 +21,9 @@ def compact(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     ['b']
     """
     array = whole(column)
-    codes = array.indices.to_numpy(zero_copy_only=False)
-    if array.null_count or not len(codes):
+    if array.null_count or not len(array):
         return pa.chunked_array([array.cast(pa.string()).dictionary_encode()], kind)
+    codes = array.indices.to_numpy(zero_copy_only=False)
     used, dense = np.unique(codes, return_inverse=True)
     values = array.dictionary.take(pa.array(used)).cast(pa.string())
     return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(dense, pa.int32()), values)], kind)

@@ -139,7 +139,7 @@ def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema
     for step in steps:
         place = where or repr(step)
         try:
-            given = apply([step], given.empty_table()).schema
+            given = apply([step], pa.Table.from_batches([], given)).schema
         except pl.exceptions.ColumnNotFoundError as error:
             there = ", ".join(name for name in given.names if not name.startswith("__"))
             name = str(error).splitlines()[0].strip('"')
