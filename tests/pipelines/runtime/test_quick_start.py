@@ -16,6 +16,6 @@ print(*sorted({"pandas", "pyspark", "fastapi"} & sys.modules.keys()))
 
 
 def test_the_definitions_of_all_jobs_load_neither_spark_nor_pandas() -> None:
-    """`newnormal savepoint show` reads them; pandas alone, which Arrow loads for a list, costs it a third of a second."""
+    """`newnormal savepoint show` reads them; pandas, which Arrow loads for a list, costs it a third of a second."""
     found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.split() == []
