@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.aggregates import AnyAggregate
+from engine.aggregates import AnyAggregate, signed
 from engine.aggregates.check import check
+from engine.aggregates.signed import RETRACTION
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.json_decoder import JsonDecoder
@@ -40,7 +41,7 @@ from engine.spec.record import Record, check_time
 from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Apply, Columns, Explode, Step, Where
 from engine.spec.time_bounds import TimeBounds
-from engine.triggers import ACCUMULATING, Accumulation, Trigger
+from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, Discarding, Trigger
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Evictor, Window
 
@@ -265,14 +266,51 @@ class Stream:
             what = "aggregate() without window() before it"
             raise NewnormalError("STREAM_INCOMPLETE", what, "aggregate()", "window(...).aggregate(...)", "no job")
         check(aggregates)
+        aggregates = self._of_panes(aggregates)
         aggregates = {name: aggregate.timed(self.time) for name, aggregate in aggregates.items()}
         done = replace(self, windows=None, when=None, panes=ACCUMULATING, evict=None, lateness="0s")
         if not isinstance(self.windows, Window):
             return done.process(SequenceAggregate(self.windows, aggregates))
         logic = WindowAggregate(
-            self.key, self.time, self.windows, self.lateness, aggregates, self.when, self.panes, self.evict
+            self.key,
+            self.time,
+            self.windows,
+            self.lateness,
+            aggregates,
+            self.when,
+            self.panes,
+            self.evict,
+            self.processor.result_ahead(0),
         )
         return done._then(logic)
+
+    def _of_panes(self, aggregates: dict[str, AnyAggregate]) -> dict[str, AnyAggregate]:
+        """The aggregates for what comes in: of the results of windows each pane would count, so panes must add up.
+
+        Raises:
+            NewnormalError: ``PANES_REPEATED``; ``AGGREGATE_UNSUPPORTED``.
+        """
+        parts = self.processor.parts if isinstance(self.processor, Chain) else (self.processor,)
+        stateful = [part for part in parts if not isinstance(part, (PassThrough, Transform))]
+        before = stateful[-1] if stateful else None
+        if not isinstance(before, WindowAggregate) or before.once or isinstance(before.panes, Discarding):
+            return aggregates
+        columns = self.columns
+        if (
+            not isinstance(before.panes, AccumulatingAndRetracting)
+            or columns is None
+            or RETRACTION not in columns.names
+        ):
+            what = "the windows before have several results each, which this aggregation would all count"
+            accepted = (
+                ".trigger(AfterWatermark(), AccumulatingAndRetracting()) before the first aggregate(): earlier results "
+                "are taken off again; or Discarding(): results add up; or neither allowed lateness nor early results"
+            )
+            raise NewnormalError("PANES_REPEATED", what, "aggregate()", accepted, "no job")
+        if not isinstance(self.windows, Window):
+            what = f"{self.windows!r} cannot take back a record that the windows before it retract"
+            raise NewnormalError("PANES_REPEATED", what, "aggregate()", "windows of time", "no job")
+        return dict(signed(aggregates))
 
     def process(self, processor: Operator) -> Stream:
         """Applies an operator in event-time order, such as `Process` with logic of one's own.

@@ -10,6 +10,7 @@ from engine.aggregates.last import Constant, First, Last
 from engine.aggregates.moments import Count, Mean, Std, Sum, Variance
 from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
+from engine.aggregates.signed import Signed, signed
 from engine.aggregates.topk import TopK, as_text
 
 AnyAggregate = Aggregate | RowAggregate | Rate
@@ -32,9 +33,11 @@ __all__ = [
     "Quantile",
     "Rate",
     "RowAggregate",
+    "Signed",
     "Std",
     "Sum",
     "TopK",
     "Variance",
     "as_text",
+    "signed",
 ]

@@ -39,12 +39,15 @@ class Sum(Aggregate):
 
     def lift(self) -> dict[str, pl.Expr]:
         value = pl.col(self.column)
-        return {f"{self.column}.sum": _sum(value), f"{self.column}.about": _sum(value.cast(pl.Float64))}
+        return {
+            f"{self.column}.sum": sum_of_values(value),
+            f"{self.column}.about": sum_of_values(value.cast(pl.Float64)),
+        }
 
     def merge(self) -> dict[str, pl.Expr]:
         total = pl.col(f"{self.column}.sum")
         about = pl.coalesce(f"{self.column}.about", total.cast(pl.Float64))
-        return {f"{self.column}.sum": _sum(total), f"{self.column}.about": _sum(about)}
+        return {f"{self.column}.sum": sum_of_values(total), f"{self.column}.about": sum_of_values(about)}
 
     def finish(self) -> pl.Expr:
         total = pl.col(f"{self.column}.sum")
@@ -100,7 +103,8 @@ class Std(Variance):
         return super().finish().sqrt()
 
 
-def _sum(values: pl.Expr) -> pl.Expr:
+def sum_of_values(values: pl.Expr) -> pl.Expr:
+    """The sum of some values; null if there are none."""
     return pl.when(values.count() > 0).then(values.sum())
 
 

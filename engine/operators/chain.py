@@ -66,6 +66,11 @@ class Chain(Operator):
             time = part.result_time(time)
         return time
 
+    def result_ahead(self, ahead: int) -> int:
+        for part in self.parts:
+            ahead = part.result_ahead(ahead)
+        return ahead
+
     def results(self, given: pa.Schema) -> pa.Schema | None:
         schema: pa.Schema | None = given
         for part in self.parts:

@@ -34,6 +34,9 @@ class Correlation(TwoSided):
     window: Sliding
     least: int = 3
 
+    def result_ahead(self, ahead: int) -> int:
+        return 1
+
     def result_time(self, time: str) -> str:
         return END
 

@@ -38,6 +38,9 @@ class SequenceAggregate(EventTimeOrdered):
             what = f"{', '.join(rates)}: a rate in windows that records decide"
             raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", "aligned windows for rates")
 
+    def result_ahead(self, ahead: int) -> int:
+        return 1
+
     def result_time(self, time: str) -> str:
         return "window_end"
 

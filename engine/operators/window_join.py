@@ -24,6 +24,9 @@ class WindowJoin(TwoSided):
 
     window: Sliding
 
+    def result_ahead(self, ahead: int) -> int:
+        return 1
+
     def result_time(self, time: str) -> str:
         return END
 

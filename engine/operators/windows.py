@@ -44,6 +44,7 @@ class WindowAggregate(Operator):
         trigger: When windows fire; ``None``: when the watermark passes their end, and again after late records.
         panes: How the panes of one window relate.
         evict: Which records of a window count; ``None``: all.
+        ahead: By how many milliseconds ``time`` lies after the event time, see `Operator.result_ahead`.
     """
 
     key: tuple[str, ...]
@@ -54,6 +55,7 @@ class WindowAggregate(Operator):
     trigger: Trigger | None = None
     panes: Accumulation = ACCUMULATING
     evict: Evictor | None = None
+    ahead: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "allowed_lateness", Duration(self.allowed_lateness, "allowed_lateness"))
@@ -62,6 +64,11 @@ class WindowAggregate(Operator):
             what = f"{', '.join(rates)}: a rate needs the sample ahead of its window"
             accepted = "Tumbling or Sliding windows, accumulating, without trigger and evictor"
             raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", accepted)
+
+    @property
+    def once(self) -> bool:
+        """Whether each window has one result, which no later one replaces."""
+        return self.fires == AfterWatermark() and not self.allowed_lateness
 
     @property
     def shared(self) -> bool:
@@ -125,6 +132,9 @@ class WindowAggregate(Operator):
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return window_results(self.key, self.aggregates, self.told, given)
+
+    def result_ahead(self, ahead: int) -> int:
+        return 1
 
     def result_time(self, time: str) -> str:
         return "window_end"

@@ -27,6 +27,7 @@ from engine.aggregates import (
     Min,
     MinBy,
     Quantile,
+    Signed,
     Std,
     Sum,
     TopK,
@@ -69,6 +70,19 @@ def _(aggregate: Sum, records: Sequence[Row]) -> object:
     if not all(isinstance(value, int) for value in values):
         return math.fsum(values)
     return sum(values) if values and -(2**63) <= sum(values) < 2**63 else None
+
+
+@aggregated.register
+def _(aggregate: Signed, records: Sequence[Row]) -> object:
+    """A row that takes back another one removes it, before the aggregate is computed of what is left."""
+    weights = [-1 if record["retraction"] else 1 for record in records]
+    if aggregate.column is None:
+        return sum(weights)
+    known = [(r[aggregate.column], w) for r, w in zip(records, weights, strict=True) if r[aggregate.column] is not None]
+    n, total = sum(w for _, w in known), math.fsum(value * w for value, w in known)
+    if n <= 0:
+        return None
+    return total / n if isinstance(aggregate.of, Mean) else total
 
 
 @aggregated.register

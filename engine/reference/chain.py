@@ -36,11 +36,14 @@ class ChainReference(Reference):
 
     def __init__(self, operator: Chain) -> None:
         self.parts = [reference(part) for part in operator.parts]
+        self.times = [getattr(part, "time", None) for part in operator.parts]
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         late: list[Row] = []
         aside: list[Row] = []
-        for part in self.parts:
+        for part, time in zip(self.parts, self.times, strict=True):
+            late += [row for row in records if time in row and row[time] is None]
+            records = [row for row in records if time not in row or row[time] is not None]
             aside += [row for row in records if row.get(SIDE) is not None]
             records = [row for row in records if row.get(SIDE) is None]
             records, missed = part.take(records, progress)

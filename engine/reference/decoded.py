@@ -18,7 +18,7 @@ def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any], arrived: 
         if topic in source.formats:
             stamp = {} if source.clock == "event" else {source.time: arrived}
             made = row_by_row(source.steps, [record | stamp], source.decoded())
-            found += [_row(inputs, number, row) for row in made]
+            found += [_row(inputs, number, row) for row in made if row[source.time] is not None]
     return found
 
 

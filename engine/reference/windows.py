@@ -110,12 +110,12 @@ class WindowAggregateReference(Reference):
 
     def waits_until(self, record: Row, passed: int) -> int | None:
         """The watermark of the shard for which a record waits; ``None`` if it is late by its own watermark."""
-        spans = spans_of(self.config.window, record[self.config.time])
+        spans = spans_of(self.config.window, self.instant(record))
         closed = [end for _, end in spans if self.gone(end, passed)]
         if len(closed) == len(spans):
             return None
         if self.config.window.merges:  # a session that ends after the record begins may be closed
-            return passed if self.gone(record[self.config.time] + 1, passed) else NEVER
+            return passed if self.gone(self.instant(record) + 1, passed) else NEVER
         return max((end + self.lateness for end in closed), default=NEVER)
 
     def step(self, records: list[Row], progress: Progress) -> list[Row]:
@@ -123,7 +123,7 @@ class WindowAggregateReference(Reference):
         rows: list[Row] = []
         moment = Moment("record", progress.before, progress.before, progress.clock)
         for record in records:
-            spans = spans_of(self.config.window, record[self.config.time])
+            spans = spans_of(self.config.window, self.instant(record))
             self.taken.setdefault(self.key_of(record), []).append(record)
             for start, end in [span for span in spans if not self.gone(span[1], progress.before)]:
                 window = self.window_of(record, start, end, progress.clock)
@@ -169,6 +169,10 @@ class WindowAggregateReference(Reference):
         led_otherwise = moment.timing(window.end) == "late" and self.lead(window) != window.lead
         return self.fire(window, moment) if fires or led_otherwise else []
 
+    def instant(self, record: Row) -> int:
+        """The event time of a record: of the result of a window its last instant."""
+        return int(record[self.config.time]) - self.config.ahead
+
     def key_of(self, record: Row) -> Key:
         """The key of a record."""
         return tuple(record[name] for name in self.config.key)
@@ -177,7 +181,7 @@ class WindowAggregateReference(Reference):
         """The counter sample before a window, from which its rate is counted."""
         if self.rate is None:
             return None
-        ahead = (record for record in self.taken[window.key] if record[self.config.time] < window.start)
+        ahead = (record for record in self.taken[window.key] if self.instant(record) < window.start)
         return predecessor(self.rate, ahead, window.records)
 
     def fire(self, window: WindowContent, moment: Moment) -> list[Row]:

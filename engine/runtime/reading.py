@@ -12,7 +12,7 @@ from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
 from engine.spec.decoder import ROW, Decoded, Messages
 from engine.spec.duration import NEVER
-from engine.spec.log_place import COLUMNS, Times, before_each, placed
+from engine.spec.log_place import COLUMNS, HIDDEN, Times, before_each, placed
 from engine.spec.source import Source
 from engine.spec.steps import apply
 from engine.spec.too_large import refusal, stand_ins
@@ -24,6 +24,8 @@ LARGEST = 1e150
 _Refused = tuple[int, str, str, int, list[int]]
 """Index of a message, code, reason, number of records in the message, positions of the refused ones."""
 
+_INDEX = f"{HIDDEN}index"
+_UNTIMED = "the steps of the job give it no event time (null)"
 _PARTITIONER = "CRC-32 of the key modulo their number"
 
 
@@ -63,9 +65,32 @@ def read(
     )
     if log_decides:
         records = _with_log(source, records, len(messages.values), carriers, told)
-        made = apply(source.steps, records.drop_columns([ROW]))
-        return placed(made, messages.topic, messages.partition), marker, dead
-    return apply(source.steps, records.drop_columns([ROW])), marker, dead
+    made, untimed = _stepped(source, records)
+    dead += [_dead(job, messages, *part) for part in untimed] if source.reports else []
+    return placed(made, messages.topic, messages.partition) if log_decides else made, marker, dead
+
+
+def _stepped(source: Source, records: pa.Table) -> tuple[pa.Table, list[_Refused]]:
+    """The records after the steps, and those that the steps have left without an event time, as `checked` tells them.
+
+    A function of the user's own may lose from which record one came: such records are told of the first message.
+    """
+    if all(step.keeps(source.time) for step in source.steps):
+        return apply(source.steps, records.drop_columns([ROW])), []
+    rows = records.column(ROW).to_numpy()
+    index = pa.array(np.arange(len(rows)), pa.int64())
+    made = apply(source.steps, records.drop_columns([ROW]).append_column(_INDEX, index))
+    known = made.column(source.time).is_valid()
+    if pc.all(known).as_py() in (True, None):
+        return made.drop_columns([_INDEX]) if _INDEX in made.column_names else made, []
+    lost = [0] * (made.num_rows - int(pc.sum(known).as_py()))
+    from_ = made.column(_INDEX).filter(pc.invert(known)).to_pylist() if _INDEX in made.column_names else lost
+    made = made.drop_columns([_INDEX]) if _INDEX in made.column_names else made
+    held, place, found = np.bincount(rows), positions(rows), dict[int, list[int]]()
+    for record in dict.fromkeys(from_):
+        found.setdefault(int(rows[record]), []).append(int(place[record]))
+    letters = [(row, "TIME_MISSING", _UNTIMED, int(held[row]), which) for row, which in found.items()]
+    return made.filter(known), letters
 
 
 def _without_too_large(job: str, messages: Messages) -> tuple[Messages, list[DeadLetter]]:

@@ -146,6 +146,11 @@ jobs(
     "put the file back as the message says",
 )
 jobs(
+    "PANES_REPEATED",
+    "an aggregation over the results of windows would count several results of one window",
+    "let the first windows retract (`AccumulatingAndRetracting`) or discard, or give one result each",
+)
+jobs(
     "SIDE_UNKNOWN",
     "a user's own logic emits to a side output that its job does not have",
     "name it in `write(..., side=...)`",
@@ -165,6 +170,9 @@ kafka(
 )
 
 dead = section("Dead letters")
+dead(
+    "TIME_MISSING", "the steps of a job leave a record without an event time", "mend the expression that makes the time"
+)
 dead(
     "TIME_AHEAD", "event time more than `watermark.max_ahead` after the arrival: a wrong clock", "mend the clock (NTP)"
 )

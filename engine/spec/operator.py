@@ -79,6 +79,15 @@ class Operator(ABC):  # noqa: B024
         """
         return None
 
+    def result_ahead(self, ahead: int) -> int:
+        """By how many milliseconds the time column of the results lies after their event time.
+
+        Args:
+            ahead: The same of the input: 0, or 1 where that column is the end of a window, whose last instant is one
+                before (Beam's ``maxTimestamp``, Flink's ``window_time``). So windows of windows nest.
+        """
+        return ahead
+
     free: ClassVar[tuple[str, ...]] = ()
     """The fields that may change while the operator has state, without a change of what the state means."""
 

@@ -47,10 +47,13 @@ class ChainedProcessors(Processor):
 
     def __init__(self, operator: Chain) -> None:
         self.parts = [build(part) for part in operator.parts]
+        self.times = [getattr(part, "time", None) for part in operator.parts]
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         late, held, aside = [], [], []
         for number, part in enumerate(self.parts):
+            batch, untimed = self._timed(batch, number)
+            late += [untimed] if untimed.height else []
             results = part.process(batch, state.scope(Chain.scope(number)), progress)
             progress = replace(progress, in_log=None)  # the results of an operator are not in the log
             batch = of_64_bits(results.records) if number < len(self.parts) - 1 else results.records
@@ -62,6 +65,13 @@ class ChainedProcessors(Processor):
         if some := [part for part in aside if part.height]:
             batch = pl.concat([*([batch] if batch.height else []), *some], how="diagonal_relaxed")
         return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, StateCounts.combined(held))
+
+    def _timed(self, batch: pl.DataFrame, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The records with an event time, and those that a step between two operators has left without one."""
+        time = self.times[number]
+        if time not in batch.columns or not batch[time].null_count():
+            return batch, batch.clear()
+        return batch.filter(pl.col(time).is_not_null()), batch.filter(pl.col(time).is_null())
 
     def rescale(self, states: Rescaling) -> None:
         """Rescales each operator."""

@@ -45,7 +45,7 @@ class HeldBack(Processor):
         late = batch.clear()
         waiting = late.with_columns(pl.lit(0, pl.Int64).alias(UNTIL)).clear()
         if progress.in_log is not None and batch.height:
-            until = self._until(batch[self.config.time].to_numpy(), progress)
+            until = self._until(batch[self.config.time].to_numpy() - self.config.ahead, progress)
             if until is not None:
                 frame = batch.with_columns(pl.Series(UNTIL, until, pl.Int64))
                 too_late, behind = pl.col(UNTIL) == _NEVER_TAKEN, pl.col(UNTIL) > progress.before

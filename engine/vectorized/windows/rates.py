@@ -24,9 +24,9 @@ class Rates:
     State: segment ``carry`` holds the last sample of each counter in closed slices.
     """
 
-    def __init__(self, rate: Rate, key: list[str], window: Sliding) -> None:
+    def __init__(self, rate: Rate, key: list[str], window: Sliding, ahead: int) -> None:
         self.rate, self.key, self.window, self.time = rate, key, window, rate.time
-        self.slice_ms = window.slice_ms
+        self.slice_ms, self.ahead = window.slice_ms, ahead
         self.reach = -(-rate.lookback_ms // self.slice_ms) * self.slice_ms
         """Largest distance between the slices of neighbouring samples, milliseconds: the lookback in whole slices."""
 
@@ -94,6 +94,6 @@ class Rates:
         return slices.get(starts).get(SAMPLES)
 
     def _totals(self, steps: pl.DataFrame) -> pl.DataFrame:
-        start = self.window.slice_start(pl.col(self.time)).alias(PARTIAL)
+        start = self.window.slice_start(pl.col(self.time) - self.ahead).alias(PARTIAL)
         sums = (pl.col("increase").sum().alias(INCREASE), pl.col("elapsed").sum().alias(ELAPSED))
         return steps.group_by(*self.key, start).agg(*sums)

@@ -35,7 +35,7 @@ class SlicedWindows(Processor):
         self.lateness = int(config.allowed_lateness)
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
-        self.rates = Rates(rate, self.key, self.window) if rate else None
+        self.rates = Rates(rate, self.key, self.window, config.ahead) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
     def rescale(self, states: Rescaling) -> None:
@@ -54,7 +54,7 @@ class SlicedWindows(Processor):
         slices = SliceStore(state, self._merged)
         if not batch.width:  # the operator before this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
-        batch = batch.with_columns(self.window.slice_start(pl.col(self.config.time)).alias(PARTIAL))
+        batch = batch.with_columns(self.window.slice_start(pl.col(self.config.time) - self.config.ahead).alias(PARTIAL))
         too_late = pl.col(PARTIAL) + self.window.size_ms <= closed_until(progress.before, self.lateness)
         late = batch.filter(too_late).drop(PARTIAL)
         batch = batch.filter(~too_late) if late.height else batch

@@ -66,7 +66,7 @@ class GeneralWindows(Processor):
         """A row for each open span of each record, in order of arrival; and the late records, which have none."""
         if not batch.height:
             return batch, batch
-        spans = self.config.window.spans(batch[self.config.time].to_numpy())
+        spans = self.config.window.spans(batch[self.config.time].to_numpy() - self.config.ahead)
         some = spans.ends > over
         rows = spans.rows[some]
         columns = pl.Series(START, spans.starts[some], pl.Int64), pl.Series(END, spans.ends[some], pl.Int64)

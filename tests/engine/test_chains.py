@@ -1,0 +1,166 @@
+"""An aggregation over the results of windows, by the Dataflow model; what is expected is counted from the records.
+
+The event time of a window's result is its last instant (Beam: ``window.maxTimestamp()``; Flink: ``window_time``, which
+is the end less a millisecond), so that windows of windows nest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine import (
+    AccumulatingAndRetracting,
+    AfterCount,
+    AfterWatermark,
+    Calendar,
+    Count,
+    CountWindows,
+    Discarding,
+    Instant,
+    Max,
+    Mean,
+    Record,
+    Session,
+    Sliding,
+    Stream,
+    Sum,
+    Tumbling,
+)
+from engine.spec.errors import NewnormalError
+from engine.testing import RESTART, TestStream, run
+
+T0 = 1_766_000_000_000 - 1_766_000_000_000 % 86_400_000
+BOTH = pytest.mark.parametrize("on", ["reference", "operator"])
+
+
+class Reading(Record):
+    """A value of a key."""
+
+    time: Instant
+    k: str
+    v: float
+
+
+def reading(second: float, v: float = 1.0) -> dict[str, Any]:
+    return {"time": T0 + int(second * 1000), "k": "x", "v": v}
+
+
+def first(window: Any = Tumbling("10s"), lateness: str = "0s") -> Stream:  # noqa: B008
+    return Stream.read_json("t", Reading).key_by("k").window(window, lateness)
+
+
+def bounds(row: dict[str, Any]) -> tuple[float, float]:
+    return (row["window_start"] - T0) / 1000, (row["window_end"] - T0) / 1000
+
+
+@BOTH
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("outer", [Tumbling("1m"), Sliding("2m", every="1m"), Calendar("day")], ids=repr)
+def test_windows_of_windows_nest(outer: Any, together: bool, on: str) -> None:
+    """The boundary: the result of [50, 60) belongs to minute 0, not to minute 1."""
+    job = first().aggregate(n=Count()).window(outer).aggregate(total=Sum("n"), parts=Count()).write("o")
+    stream = TestStream(T0).advance_clock("72h")
+    if together:
+        stream = stream.add(*(reading(i) for i in range(120)))
+    else:
+        for i in range(12):
+            stream = stream.add(*(reading(10 * i + j) for j in range(10)), RESTART).advance_watermark(f"{10 * i + 9}s")
+    rows = run(job, stream.advance_watermark("48h"), on=on).rows
+    found = {bounds(r): (r["total"], r["parts"]) for r in rows}
+    expected: dict[Any, dict[Any, Any]] = {
+        Tumbling: {(0, 60): (60, 6), (60, 120): (60, 6)},
+        Sliding: {(-60, 60): (60, 6), (0, 120): (120, 12), (60, 180): (60, 6)},
+        Calendar: {(0, 86_400): (120, 12)},
+    }
+    assert found == expected[type(outer)]
+    assert not run(job, stream, on=on).late
+
+
+@BOTH
+def test_windows_of_the_same_length_stay_in_their_windows(on: str) -> None:
+    job = first(Tumbling("5s")).aggregate(n=Count()).window(Tumbling("5s")).aggregate(m=Sum("n")).write("o")
+    stream = TestStream(T0).add(*(reading(i) for i in range(10))).advance_watermark("30s")
+    assert [(bounds(r), r["m"]) for r in run(job, stream, on=on).rows] == [((0, 5), 5), ((5, 10), 5)]
+
+
+@BOTH
+def test_sessions_of_windows_begin_at_the_last_instant_of_the_first_window(on: str) -> None:
+    job = first().aggregate(n=Count()).window(Session("15s")).aggregate(m=Sum("n")).write("o")
+    stream = TestStream(T0).advance_clock("1h").add(reading(1), reading(11), reading(41)).advance_watermark("200s")
+    found = [(bounds(r), r["m"]) for r in run(job, stream, on=on).rows]
+    assert found == [((9.999, 34.999), 2), ((49.999, 64.999), 1)]
+
+
+RETRACTING = AfterWatermark(early=AfterCount(1))
+
+
+@BOTH
+@pytest.mark.parametrize("shards", [1, 2])
+def test_what_windows_retract_is_taken_off_again(shards: int, on: str) -> None:
+    windows = first(lateness="1m").trigger(RETRACTING, AccumulatingAndRetracting())
+    parts = windows.aggregate(n=Count(), s=Sum("v")).filter("n > 0").window(Tumbling("1m"), "2m")
+    job = parts.aggregate(windows=Count(), n=Sum("n"), s=Sum("s"), mean=Mean("s")).write("o")
+    stream = TestStream(T0).add(reading(1, 2.0), reading(2, 3.0)).add(reading(3, 5.0), RESTART).add(reading(55, 7.0))
+    stream = stream.advance_watermark("61s").add(reading(56, 11.0)).advance_watermark("10m")
+    last = run(job, stream, on=on, shards=shards).rows[-1]
+    assert (bounds(last), last["windows"], last["n"], last["s"], last["mean"]) == ((0, 60), 2, 5, 28.0, 14.0)
+
+
+@BOTH
+def test_panes_that_discard_add_up(on: str) -> None:
+    windows = first().trigger(RETRACTING, Discarding())
+    job = windows.aggregate(n=Count()).window(Tumbling("1m")).aggregate(total=Sum("n")).write("o")
+    stream = TestStream(T0).add(reading(1), reading(2)).add(reading(3)).advance_watermark("10m")
+    assert [r["total"] for r in run(job, stream, on=on).rows] == [3]
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        lambda: first(lateness="5m").aggregate(n=Count()),
+        lambda: first().trigger(RETRACTING).aggregate(n=Count()),
+        lambda: first(lateness="5m").aggregate(n=Count()).filter("n > 1"),
+        lambda: (
+            first().trigger(RETRACTING, AccumulatingAndRetracting()).aggregate(n=Count()).select("k", "window_end", "n")
+        ),
+    ],
+)
+@pytest.mark.parametrize("outer", [Tumbling("1m"), CountWindows(3)], ids=repr)
+def test_results_that_later_ones_replace_are_not_counted_again(windows: Any, outer: Any) -> None:
+    with pytest.raises(NewnormalError, match="PANES_REPEATED") as refused:
+        windows().window(outer).aggregate(total=Sum("n"))
+    assert "AccumulatingAndRetracting" in refused.value.accepted
+
+
+def test_what_cannot_be_taken_back_is_refused() -> None:
+    windows = first().trigger(RETRACTING, AccumulatingAndRetracting()).aggregate(n=Count())
+    with pytest.raises(NewnormalError, match="AGGREGATE_UNSUPPORTED"):
+        windows.window(Tumbling("1m")).aggregate(most=Max("n"))
+    with pytest.raises(NewnormalError, match="PANES_REPEATED"):
+        windows.window(CountWindows(3)).aggregate(n=Count())
+
+
+@pytest.mark.parametrize("process", ["window", "ordered"])
+def test_a_record_that_a_step_leaves_without_a_time_is_a_dead_letter(process: str) -> None:
+    class Stated(Reading):
+        said: str | None = None
+
+    stream = Stream.read_json("t", Stated).map(time="try_cast(said as bigint)").key_by("k")
+    job = stream.window(Tumbling("10s")).aggregate(n=Count()).write("o") if process == "window" else stream.write("o")
+    rows = [reading(1) | {"said": str(T0 + 1000)}, reading(2) | {"said": "soon"}, reading(3)]
+    found = run(job, TestStream(T0).add(*rows).add(reading(4) | {"said": str(T0 + 4000)}).advance_watermark("1m"))
+    assert sum(row.get("n", 1) for row in found.rows) == 2
+    assert [letter.get("error.code") for letter in found.dead] == ["TIME_MISSING"]  # both are of one message
+    assert len(run(job, TestStream(T0).add(*rows).advance_watermark("1m"), on="reference").rows) == 1
+
+
+@BOTH
+def test_a_result_that_a_step_leaves_without_a_time_is_late_and_not_lost(on: str) -> None:
+    windows = first().aggregate(n=Count()).map(window_end="case when n > 1 then window_end end")
+    job = windows.window(Tumbling("1m")).aggregate(total=Sum("n")).write("o")
+    stream = TestStream(T0).add(reading(1), reading(2), reading(11)).advance_watermark("10m")
+    found = run(job, stream, on=on)
+    assert [r["total"] for r in found.rows] == [2]
+    assert len(found.late) == 1
