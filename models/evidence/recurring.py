@@ -2,8 +2,9 @@
 
 A backup at night, a report on Sundays, the accounts of a month's end: each is unusual by its values and usual by its
 time. The last windows of a series that were unusual are remembered with their wall-clock time and size. One that came
-at the same time of day on two of the last four days, at the same time of the week in two of the last three weeks, or on
-the same day of the month (or its last) in two of the last three months, is told of no more.
+at the same time of day on two of the last four days, at about the same time on three of them, at the same time of the
+week in two of the last three weeks, or on the same day of the month (or its last) in two of the last three months, is
+told of no more.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ _NEVER = -(2**30)
 _NEAR = 10.0
 """Minutes by which the times may differ, at least; windows differ by their own length, and half of it."""
 
+_ABOUT = 75.0
+"""Minutes by which they may differ on three days: a job that waits for another one does not begin on the minute."""
+
 _CALM = 12
 """So many windows without anything unusual end a run of unusual ones."""
 
 _LARGER = 2.0
 """What is more than so many times as large as before is news at any time."""
 
-_DAYS, _WEEKS, _MONTHS, _TWICE = 4, 3, 3, 2
+_DAYS, _WEEKS, _MONTHS, _TWICE, _THRICE = 4, 3, 3, 2, 3
 
 
 def new_state(n: int) -> Columns:
@@ -100,20 +104,25 @@ def is_expected(recurring: Record, local: int, clock: float, size: float) -> boo
         return bool(recurring.expected)
     near = max(_NEAR, 1.5 * clock / _MINUTE)
     month, number, is_last = day_of_month(now // _DAY)
-    days = weeks = months = 0
+    days = weeks = months = nearly = on = 0
     for i in range(REMEMBERED):
         when = recurring.when[i]
         if when == _NEVER or size > _LARGER * recurring.size[i]:
             continue
         ago = now - when
         many = int(np.rint(ago / _DAY))
-        if abs(ago - many * _DAY) > near or many < 1:
+        off = abs(ago - many * _DAY)
+        if many < 1 or off > max(near, _ABOUT):
+            continue
+        if many <= _DAYS and many != on:  # the newest come first, so that those of one day follow on one another
+            nearly, on = nearly + 1, many
+        if off > near:
             continue
         days += many <= _DAYS
         weeks += many % 7 == 0 and many <= 7 * _WEEKS
         then, same, was_last = day_of_month(when // _DAY)
         months += month - then <= _MONTHS and month > then and (number == same or (is_last and was_last))
-    return days >= _TWICE or weeks >= _TWICE or months >= _TWICE
+    return days >= _TWICE or nearly >= _THRICE or weeks >= _TWICE or months >= _TWICE
 
 
 @kernel

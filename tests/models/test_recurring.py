@@ -53,6 +53,22 @@ def test_a_job_of_each_night_alarms_at_most_three_times() -> None:
     assert max(told) <= 2
 
 
+LATE = (0, 45, 20, 60, 10, 35, 55, 5, 40, 25, 60, 15, 50, 30)
+"""Minutes by which a job begins late, night by night, as it waits for another one."""
+
+
+def test_a_job_of_each_night_that_begins_within_an_hour_alarms_at_most_three_times() -> None:
+    jobs = [START + timedelta(days=2 + night, hours=2, minutes=LATE[night]) for night in range(14)]
+    told = _near(_alarms(jobs, 17), jobs)
+    assert told == [0, 1, 2]
+
+
+def test_what_comes_at_about_the_same_time_on_three_days_by_chance_is_told_each_time() -> None:
+    """A fourth day would make it a job; within ten minutes, a third."""
+    jobs = [START + timedelta(days=2 + night, hours=2, minutes=LATE[night]) for night in range(3)]
+    assert _near(_alarms(jobs, 6), jobs) == [0, 1, 2]
+
+
 def test_the_accounts_of_a_month_s_end_alarm_at_most_three_times() -> None:
     ends = [_day(2026, month, day) for month, day in ((1, 31), (2, 28), (3, 31), (4, 30), (5, 31))]
     jobs = [end + timedelta(hours=20) for end in ends]
