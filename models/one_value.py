@@ -294,7 +294,6 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     weighed = weigh_news(constants, series, given.local, step, lived.high - lived.low, usual, ranked)
     points = scored(weighed.weight, config.half) if valid else 0.0
     outside = (present < band.lower or present > band.upper) and not weighed.expected
-    hour = mixture.parts[2]
     found = Found(
         spot,
         points if not weighed.expected else 0.0,
@@ -304,8 +303,8 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
         given.time,
         valid,
         outside,
-        place(hour.location, unit),
-        visits_of(hour),
+        place(mixture.parts[2].location, unit),
+        visits_of(mixture.parts[2]),
     )
     decision = decide(constants.regimes, config, series.regime, found, company, usual)
     recurs = weighed.unusual or (weighed.expected and decision.inside)

@@ -232,7 +232,9 @@ def _weigh_incident(
 
     loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
-    news = loud or (recalled and regime.habit < config.habit and (regime.said or not _is_daily(found, told, challenger)))
+    news = loud or (
+        recalled and regime.habit < config.habit and (regime.said or not _is_daily(found, told, challenger))
+    )
     if (accepted or recalled) and news:
         kind = _NEW_NORMAL
     elif was and not is_open and loud and usual:

@@ -63,6 +63,7 @@ class Found:
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
         said: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
         like: See `Linked`: incidents with a number in common may still turn out to be one, until both are over.
+        heard: When the last message on a silence was sent, epoch milliseconds; 0: it is no incident of a silence.
     """
 
     incident: Incident
@@ -74,6 +75,7 @@ class Found:
     over: int | None
     said: int
     like: frozenset[int] = frozenset()
+    heard: int = 0
 
 
 def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[Found]:

@@ -44,7 +44,8 @@ class Written(NamedTuple):
     Attributes:
         revision: The revision.
         text: The record as JSON, revision 0.
-        at: The watermark then, epoch milliseconds; the revision is later if an operator spoke of the incident since.
+        at: The watermark then, or when the last message on a silence was sent, in which the watermark stands, epoch
+            milliseconds; the revision is later if an operator spoke of the incident since.
     """
 
     revision: int
@@ -220,6 +221,7 @@ def _changes(found: list[Found], written: dict[str, Written], now: int, again: i
     present = {each.incident.id: each.incident for each in told}
     whole = {name: each.incident for each in found for name in each.ids}
     seen = {each.incident.id: max(each.said, now) for each in told}
+    heard = {each.incident.id: max(each.heard, now) for each in told}
     for missing in sorted(written.keys() - present.keys()):
         last = Incident.from_json(written[missing].text)
         into = whole.get(missing)
@@ -235,11 +237,12 @@ def _changes(found: list[Found], written: dict[str, Written], now: int, again: i
     changed = []
     for name in sorted(present, key=lambda n: (present[n].opened, n)):
         text = present[name].to_json().decode()
-        revision, before, at = written.get(name, Written(-1, "", now))
+        by = heard.get(name, now)
+        revision, before, at = written.get(name, Written(-1, "", by))
         until = seen.get(name, now) if now < END_OF_TIME else 0
-        if text != before or (present[name].status in STANDING and again <= now - at and now < END_OF_TIME):
+        if text != before or (present[name].status in STANDING and again <= by - at and now < END_OF_TIME):
             following = max(revision + 1, until)
-            written[name] = Written(following, text, now)
+            written[name] = Written(following, text, by)
             changed.append(present[name].model_copy(update={"revision": following}))
     return changed
 

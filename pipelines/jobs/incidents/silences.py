@@ -67,7 +67,7 @@ def _found(site: str, silence: Silence, opened: int, acknowledgements: Mapping[s
         note=(taken.note or None) if taken else None,
     )
     said = max(silence.time, given.time if given else 0)
-    return Found(incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, said)
+    return Found(incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, said, heard=silence.time)
 
 
 def _message(silence: Silence, opened: int) -> str:
