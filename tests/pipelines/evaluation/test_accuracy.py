@@ -41,6 +41,12 @@ def test_of_recorded_web_kpis_three_in_five_incidents_are_told_at_one_false_alar
     assert found["false"] <= 1.05
 
 
+def test_of_recorded_web_kpis_a_new_normal_away_from_incidents_is_rare(kpis: dict[str, Any]) -> None:
+    """Traffic turns each morning and evening: levels of the same hour of the days before are no news."""
+    news = kpis["news"]["new_normal"]
+    assert news["a series and month"] * (1 - news["near a label"]) <= 1.0
+
+
 def test_of_recorded_faults_of_services_incidents_name_the_cause_oftener_than_the_deepest_novel_service(
     tmp_path: Path,
 ) -> None:
