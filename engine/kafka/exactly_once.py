@@ -115,9 +115,15 @@ class TransactionalWriter:
         """Makes the next batch use new connections, as older ones may never answer after an outage. Thread-safe."""
         self._old.set()
 
-    def begin(self) -> None:
-        """Begins transactions: fences all that write as this job (and shard); waits and fails as `write` does."""
+    def begin(self) -> int:
+        """Begins transactions: fences all that write as this job (and shard); waits and fails as `write` does.
+
+        Returns:
+            Number of the last micro-batch in the ledger, which nobody else can raise any more; -1 without any.
+        """
         self.write(_NO_BATCH, ())
+        assert self._connection is not None
+        return self._connection.committed
 
     def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
         """Writes a batch unless it was written before; returns whether this call wrote it.

@@ -5,8 +5,10 @@ is skipped by the shards that have written it, and written by the others.
 
 Spark repeats tasks, also those of a driver that was replaced. So drivers are numbered by generations. A driver that
 begins does, in this order:
-  1. Commit a generation of its own, above that of any earlier driver.
-  2. Begin transactions as each shard that has ever written: this aborts what tasks of an earlier driver have open.
+  1. Commit a generation of its own, above that of any earlier driver: the time, as Kafka forgets a generation after a
+     week without a new driver.
+  2. Begin transactions as each shard that has ever written, and as the driver: this aborts what an earlier driver or
+     its tasks have open. Only then is it read what they have written, each ledger by the writer that has fenced it.
 A task that begins transactions after step 2 reads the new generation, and ends if its own is older. One that began
 before step 1 is fenced by step 2, begins anew, and reads the new generation too.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -131,26 +134,26 @@ def claim(place: Place, checkpoint: str, shards: int, stop: threading.Event) -> 
         NewnormalError: ``JOB_FENCED`` if another driver claims it at the same time; ``KAFKA_UNREACHABLE``.
     """
     entries = Ledgers(place.bootstrap, place.ledger).entries(place.job)
-    floor = entries.get((checkpoint, None), -1)
-    written = {shard: batch for (of, shard), batch in entries.items() if of == checkpoint and shard is not None}
     every = {shard for _, shard in entries if shard is not None} | set(range(shards))
     if not every:
-        return Claim(checkpoint, -1, floor, {})
-    generation = entries.get((GENERATION, None), -1) + 1
+        return Claim(checkpoint, -1, entries.get((checkpoint, None), -1), {})
+    generation = max(entries.get((GENERATION, None), -1) + 1, time.time_ns() // 1_000_000)
     first = place.writer(GENERATION, stop)
     mine = first.write(generation, [])
     first.close()
     if not mine:
         raise fenced(f"another driver begins to run {place.job}", place.bootstrap)
 
-    def fence(shard: int) -> None:
-        writer = place.writer(checkpoint, stop, Shard(shard, generation, floor))
-        writer.begin()
-        writer.close()
+    def fence(shard: int | None) -> int:
+        writer = place.writer(checkpoint, stop, None if shard is None else Shard(shard, generation))
+        try:
+            return writer.begin()
+        finally:
+            writer.close()
 
     with ThreadPoolExecutor(min(16, len(every))) as pool:
-        list(pool.map(fence, every))
-    return Claim(checkpoint, generation, floor, written)
+        written = dict(zip(every, pool.map(fence, every), strict=True))
+    return Claim(checkpoint, generation, fence(None), {shard: batch for shard, batch in written.items() if batch >= 0})
 
 
 def write(place: Place, turn: Turn, shard: int, messages: Iterable[Outgoing]) -> bool:
