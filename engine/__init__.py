@@ -52,7 +52,9 @@ __all__ = [*_PLACES]  # noqa: PLE0604  names, each of which is text
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    from engine.spec.arguments import checked_calls  # noqa: PLC0415  loads pydantic
+
+    value = globals()[name] = checked_calls(getattr(import_module(_PLACES[name]), name))
     return value
 
 

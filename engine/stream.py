@@ -29,6 +29,7 @@ from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
 from engine.spec.choice import check_choice
+from engine.spec.columns import require
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
 from engine.spec.duration import Duration, DurationField
@@ -119,6 +120,10 @@ class Stream:
     ) -> Stream:
         check_time(record, time)
         formats = dict.fromkeys([topics] if isinstance(topics, str) else topics, decoder)
+        if not formats:
+            raise NewnormalError(
+                "STREAM_INCOMPLETE", "no topic to read", "read_json()", "one topic or several", "no job"
+            )
         strategy = BoundedOutOfOrderness(Duration(out_of_orderness, "out_of_orderness"), idle_after)
         columnar = isinstance(decoder, ColumnarDecoder)
         return cls.read(Source(formats, record, time, strategy, TimeBounds(max_ahead), columnar=columnar))
@@ -224,7 +229,7 @@ class Stream:
         check_key(self._plain("key_by"), columns)
         return replace(self, key=columns)
 
-    def window(self, window: Window | SequenceWindows, allowed_lateness: str = "0s") -> Stream:
+    def window(self, window: Window | SequenceWindows, allowed_lateness: str | int = "0s") -> Stream:
         """Groups records into windows; a late record within the allowed lateness revises its window.
 
         Raises:
@@ -248,7 +253,7 @@ class Stream:
         trigger: Trigger,
         panes: Accumulation = ACCUMULATING,
         evict: Evictor | None = None,
-        allowed_lateness: str | None = None,
+        allowed_lateness: str | int | None = None,
     ) -> Stream:
         """Says when windows fire, how the panes of one window relate, and which records of a window count."""
         if self.windows is None:
@@ -265,6 +270,8 @@ class Stream:
         if self.windows is None:
             what = "aggregate() without window() before it"
             raise NewnormalError("STREAM_INCOMPLETE", what, "aggregate()", "window(...).aggregate(...)", "no job")
+        if not aggregates:
+            raise NewnormalError("STREAM_INCOMPLETE", "aggregate() of nothing", "aggregate()", "n=Count()", "no job")
         check(aggregates)
         aggregates = self._of_panes(aggregates)
         aggregates = {name: aggregate.timed(self.time) for name, aggregate in aggregates.items()}
@@ -359,6 +366,8 @@ class Stream:
         self._keyed(where)
         if late is None and dead is None:
             late = late_output(name, self.processor.late_forms([s.columns() for s in self.sources]), self.key, where)
+        for source in self.sources:
+            require([source.time], source.columns(), f"select() before {where}: the event time")
         dead = dead or Output(f"{name}.deadletter", DeadLetter, "json")
         main = output if isinstance(output, Output) else json_output(name, output, self.columns, self.key, where)
         sides = tuple(side_output(key, some, main) for key, some in (side or {}).items())

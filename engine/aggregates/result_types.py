@@ -9,8 +9,11 @@ import polars as pl
 import pyarrow as pa
 
 from engine.aggregates.aggregate import Aggregate, RowAggregate
+from engine.aggregates.histogram import Histogram
+from engine.aggregates.moments import Count
+from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
-from engine.spec.columns import require
+from engine.spec.columns import require, require_numbers
 from engine.spec.errors import NewnormalError
 
 _ROW = "__aggregated"
@@ -36,10 +39,27 @@ def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], give
     return {name: _type(name, aggregate, frame, given) for name, aggregate in aggregates.items()}
 
 
+def stored_names(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema) -> set[str]:
+    """The columns in which the partials of some aggregates are stored beside the key, which may have none of them."""
+    frame = pl.DataFrame(schema=pl.Schema(given)).with_columns(pl.lit(0, pl.Int64).alias(_ROW))
+    names = set(Count().lift())
+    for aggregate in aggregates.values():
+        if isinstance(aggregate, Aggregate):
+            names |= set(aggregate.lift())
+        elif isinstance(aggregate, RowAggregate):
+            names |= set(aggregate.lift(frame, [_ROW], None).columns)
+            names |= set(aggregate.merge(aggregate.lift(frame, [_ROW], None), [_ROW]).columns)
+        else:
+            names |= {"increase", "elapsed"}
+    return names - {_ROW}
+
+
 def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema) -> pa.DataType:
     where = f"aggregate({name}={aggregate!r})"
     read = [getattr(aggregate, attribute, None) for attribute in ("column", "by", "time")]
     require([column for column in read if isinstance(column, str)], given, where)
+    if isinstance(aggregate, (Histogram, Quantile, Rate)):
+        require_numbers([aggregate.column], given, where)
     try:
         made = _result(name, aggregate, frame)
     except pl.exceptions.ColumnNotFoundError as error:

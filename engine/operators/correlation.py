@@ -9,6 +9,7 @@ import pyarrow as pa
 from engine.operators.two_sided import TwoSided, pair_columns
 from engine.operators.window_join import END
 from engine.spec.columns import require
+from engine.spec.errors import NewnormalError
 from engine.windows import Sliding
 
 FLAT = 1e-12
@@ -41,6 +42,9 @@ class Correlation(TwoSided):
         return END
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
+        if taken := {"x", "y", "slot", "pairs", "correlation", "window_start", END} & {*self.key}:
+            what = f"the key column {', '.join(sorted(taken))} has a name that the correlation needs itself"
+            raise NewnormalError("NAME_RESERVED", what, "key_by()", "another name", "no job")
         for column, side in ((self.x, self.left), (self.y, self.right)):
             require([column], pa.schema([given.field(name) for name in side]), "Correlation")
         keys = [field for field in pair_columns(self, self.key, given) if field.name in self.key]

@@ -11,7 +11,7 @@ from engine.aggregates import AnyAggregate, Rate
 from engine.operators.ordered import EventTimeOrdered
 from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.windows import window_results
-from engine.spec.columns import require
+from engine.spec.columns import require, require_numbers
 from engine.spec.errors import NewnormalError
 
 
@@ -46,4 +46,5 @@ class SequenceAggregate(EventTimeOrdered):
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.windows.names, given, repr(self.windows))
+        require_numbers(self.windows.names, given, repr(self.windows))
         return window_results(self.key, self.aggregates, ["revision"], given)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from engine.columns.arrays import Ints
 from engine.operators.turn import Turn
 from engine.spec.duration import DurationField
+from engine.spec.errors import NewnormalError
 
 Mask = npt.NDArray[np.bool_]
 
@@ -55,6 +56,10 @@ class CountWindows(SequenceWindows):
 
     size: int
 
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise NewnormalError("WINDOW_INVALID", f"{self.size} records", "CountWindows", "1 or more", "no job")
+
     def breaks(self, turn: Turn) -> Mask:
         return np.zeros(len(turn), bool)
 
@@ -74,6 +79,10 @@ class DeltaWindows(SequenceWindows):
 
     column: str
     threshold: float
+
+    def __post_init__(self) -> None:
+        if not self.threshold >= 0:
+            raise NewnormalError("WINDOW_INVALID", f"threshold {self.threshold}", "DeltaWindows", "0 or more", "no job")
 
     @property
     def names(self) -> tuple[str, ...]:

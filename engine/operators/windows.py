@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.aggregates import AnyAggregate, Rate
-from engine.aggregates.result_types import result_types
+from engine.aggregates.result_types import result_types, stored_names
 from engine.spec.columns import require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
@@ -20,6 +20,8 @@ from engine.windows import Evictor, Policy, Sliding, Window
 BOUNDS = ("window_start", "window_end")
 TOLD = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
 """Columns that distinguish the results of one window, and their types."""
+TRIGGER_STATE = ("fresh", "opened")
+"""Columns of the table of open windows: the state of their pane."""
 
 
 def window_results(
@@ -32,6 +34,15 @@ def window_results(
     """
     require(key, given, "key_by()")
     types = result_types(aggregates, given)
+    inner = {*BOUNDS, *TOLD, *TRIGGER_STATE, *stored_names(aggregates, given)}
+    if taken := [name for name in key if name in inner or name in types]:
+        what = f"the key column {', '.join(taken)} has a name that the aggregation needs itself"
+        raise NewnormalError(
+            "NAME_RESERVED", what, "key_by()", f"other names than {', '.join(sorted(inner))}", "no job"
+        )
+    if taken := [name for name in types if name in {*BOUNDS, *TOLD} or name.startswith("__")]:
+        what = f"the aggregate {', '.join(taken)} has the name of a column that all results have"
+        raise NewnormalError("NAME_RESERVED", what, "aggregate()", "a name of its own", "no job")
     keys, bounds = [given.field(name) for name in key], [pa.field(name, pa.int64(), False) for name in BOUNDS]
     return pa.schema([*keys, *bounds, *types.items(), *((name, TOLD[name]) for name in told)])
 

@@ -146,6 +146,21 @@ jobs(
     "put the file back as the message says",
 )
 jobs(
+    "ARGUMENT_INVALID",
+    "a call of a job's definition has an argument of a wrong type, too many, or too few",
+    "call it as the message shows",
+)
+jobs(
+    "NAME_RESERVED",
+    "a key or an aggregate has the name of a column that the engine itself adds",
+    "give the column another name, e.g. by `map(...)` before `key_by(...)`",
+)
+jobs(
+    "OUTPUT_READ",
+    "a job writes a topic that it also reads, so that its results would come in again for ever",
+    "write another topic, or read it by `loop(...)`",
+)
+jobs(
     "PANES_REPEATED",
     "an aggregation over the results of windows would count several results of one window",
     "let the first windows retract (`AccumulatingAndRetracting`) or discard, or give one result each",

@@ -26,3 +26,16 @@ def require(names: Iterable[str], schema: pa.Schema, where: str) -> None:
         there = [name for name in schema.names if not name.startswith("__")]
         what = f"there is no column {', '.join(unknown)}"
         raise NewnormalError("COLUMN_UNKNOWN", what, where, ", ".join(there) or "none: no columns are left", "no job")
+
+
+def require_numbers(names: Iterable[str], schema: pa.Schema, where: str) -> None:
+    """Refuses columns that are no numbers; arguments as of `require`.
+
+    Raises:
+        NewnormalError: ``AGGREGATE_INVALID``.
+    """
+    for name in names:
+        kind = schema.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            accepted = ", ".join(f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
+            raise NewnormalError("AGGREGATE_INVALID", f"{name} is {kind}, not a number", where, accepted, "no job")

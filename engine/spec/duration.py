@@ -66,7 +66,7 @@ class Duration(int):
         """Reads the text."""
         if isinstance(value, Duration):
             return value
-        if isinstance(value, int):
+        if isinstance(value, int) and (signed or value >= 0):
             made, made_text = super().__new__(cls, value), f"{value}ms"
         elif not isinstance(value, str):
             raise NewnormalError(

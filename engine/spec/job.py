@@ -51,6 +51,11 @@ class Job:
             if side.where and results is not None:
                 after([Where(side.where)], results, f"side output {side.name} of job {self.name}")
         topics = [output.topic for output in self.outputs]
+        read = {topic for source in self.inputs if source.holds for topic in source.formats}
+        if circle := sorted(read & set(topics)):
+            what = f"the job writes {', '.join(circle)}, which it reads"
+            accepted = "another topic; or loop(Source(...)), which reads what the job itself writes"
+            raise NewnormalError("OUTPUT_READ", what, f"outputs of job {self.name}", accepted, "no job")
         names = [side.name for side in self.side]
         if doubled := {name for name in topics if topics.count(name) > 1} | {n for n in names if names.count(n) > 1}:
             what = ", ".join(sorted(doubled))

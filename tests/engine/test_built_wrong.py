@@ -16,6 +16,7 @@ from engine import (
     Count,
     Deduplicate,
     DeltaWindows,
+    Discarding,
     EachKey,
     Event,
     Instant,
@@ -295,7 +296,8 @@ def test_a_record_type_with_a_field_that_no_column_can_hold_is_refused_by_its_na
 
 
 def test_a_second_window_has_nothing_of_the_first_ones_trigger_and_lateness() -> None:
-    first = keyed().window(Tumbling("10s"), allowed_lateness="1m").trigger(AfterCount(2)).aggregate(n=Count())
+    windows = keyed().window(Tumbling("10s"), allowed_lateness="1m").trigger(AfterCount(2), Discarding())
+    first = windows.aggregate(n=Count())
     job = first.window(Tumbling("1m")).aggregate(total=Sum("n")).write("minutes")
     parts = job.processor.parts  # type: ignore[attr-defined]
     assert [type(part) for part in parts] == [WindowAggregate, WindowAggregate]

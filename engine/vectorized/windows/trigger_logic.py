@@ -14,6 +14,7 @@ from typing import Literal
 
 import polars as pl
 
+from engine.operators.windows import TRIGGER_STATE
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.triggers import (
     AfterAll,
@@ -27,7 +28,7 @@ from engine.triggers import (
     Trigger,
 )
 
-END, FRESH, OPENED = "window_end", "fresh", "opened"
+END, (FRESH, OPENED) = "window_end", TRIGGER_STATE
 NEW = "__new"
 """Column with the number of records that a window has just received."""
 
