@@ -35,7 +35,8 @@ from pipelines.contracts.version_names import FIRST
 
 _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
-_ATTEMPTS = 3
+_PAUSE_SECONDS = 10.0
+"""From an attempt at an operation to the next one: a version may have to read a while before it can be promoted."""
 _AGO_MS = 8 * 3_600_000
 """How long ago the event time of the load begins, so that it stays behind the clock although it runs faster."""
 _CALM_SECONDS = 60.0
@@ -162,12 +163,15 @@ class Conductor:
         """Does what is left of the operations without faults: a count says nothing of what was never done.
 
         Raises:
-            NewnormalError: ``CHAOS_RUN_FAILED`` if one does not succeed.
+            NewnormalError: ``CHAOS_RUN_FAILED`` if one does not succeed in time.
         """
         for operation in agenda:
-            if not any(self._operate(scene, results, operation) for _ in range(_ATTEMPTS)):
-                what = f"{operation.name} did not succeed in {_ATTEMPTS} attempts without faults"
-                raise NewnormalError("CHAOS_RUN_FAILED", what, str(scene.second.log))
+            deadline = time.monotonic() + _END_SECONDS
+            while not self._operate(scene, results, operation):
+                if time.monotonic() > deadline:
+                    what = f"{operation.name} did not succeed within {_END_SECONDS:g} s without faults"
+                    raise NewnormalError("CHAOS_RUN_FAILED", what, str(scene.second.log))
+                self._until(scene, lambda: results.look() < 0, _PAUSE_SECONDS)
 
     def _operate(self, scene: Scene, results: Results, operation: Operation) -> bool:
         """Does an operation; ``False`` if it did not succeed."""
