@@ -33,7 +33,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 
-_FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
+_FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 1_200.0, 180.0, 1_200.0
 _LOOK_SECONDS = 0.25
 _PAUSE_SECONDS = 10.0
 """From an attempt at an operation to the next one: a version may have to read a while before it can be promoted."""

@@ -26,8 +26,8 @@ LINE = ("entity", "program", "time", "message")
 
 
 def final(rows: pl.DataFrame, identity: Sequence[str]) -> pl.DataFrame:
-    """The row with the highest revision of each identity."""
-    return rows.sort("revision").unique(identity, keep="last", maintain_order=True)
+    """The last row of each identity, docs/records.md: the one with the most records, then with the highest revision."""
+    return rows.sort("count", "revision").unique(identity, keep="last", maintain_order=True)
 
 
 def revisions(tally: Tally, where: str, rows: pl.DataFrame, identity: Sequence[str]) -> None:

@@ -33,5 +33,8 @@ class Features(Record):
         None, description="for a counter: its increase per second, without the jumps of resets; absent for other kinds"
     )
     revision: int = Field(
-        0, description="0: the on-time result; higher: a result after late data, which replaces all lower revisions"
+        0,
+        description="0: the on-time result; higher: a result after late data, which replaces all lower revisions. An "
+        "extractor that went back to a savepoint counts anew: of two results of a window that with the larger `count` "
+        "is the later one",
     )

@@ -127,5 +127,8 @@ class Novelty(Record):
     details: Prose | None = Field(None, description="for news: the figures behind the verdict, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(
-        0, description="0: the on-time verdict; higher: a verdict after late data, which replaces all lower revisions"
+        0,
+        description="0: the on-time verdict; higher: a later verdict, as after late data, which replaces all lower "
+        "revisions. It is the number of milliseconds of event time from the end of the window to that verdict, or more "
+        "if there were several at one time; in records of earlier versions a count",
     )

@@ -150,13 +150,18 @@ class CorrectionJournal:
         self.log.replace(parts, in_order, mark, inputs.height + verdicts.height)
 
     def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """Renumbers verdicts that revise an earlier one: their revision becomes the newest announced one plus 1."""
+        """Renumbers verdicts that revise an earlier one: how long after its window each is announced, milliseconds.
+
+        That does not depend on how micro-batches were cut, and grows with what was known. So what a restored job writes
+        replaces what was written before. It is more than the newest revision of the window in any case.
+        """
         if not verdicts.height or not (verdicts["revision"] > 0).any():
             return verdicts
         newest = self._revised().rename({"revision": "_newest"})
         both = verdicts.join(newest, on=IDENTITY, how="left", maintain_order="left")
-        following = pl.when(pl.col("revision") > 0).then(pl.col("_newest").fill_null(0) + 1).otherwise("revision")
-        return both.with_columns(revision=following).drop("_newest")
+        following = pl.max_horizontal(pl.col("_newest").fill_null(0) + 1, pl.col("announced") - pl.col("window_end"))
+        revised = pl.when(pl.col("revision") > 0).then(following).otherwise("revision")
+        return both.with_columns(revision=revised).drop("_newest")
 
     def read(self, entities: Collection[str], after: int) -> JournalEntries:
         """The windows of some machines that end after an instant, and the verdicts announced after it."""

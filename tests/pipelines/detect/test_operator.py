@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -29,11 +30,11 @@ def at(window: int) -> int:
     return T0 + window * STEP
 
 
-def features(windows: dict[int, dict[str, float]], watermark: int, revision: int = 0) -> list[Entry]:
+def features(windows: dict[int, dict[str, float]], watermark: int, revision: int = 0, count: int = 1) -> list[Entry]:
     """One message a partition, with the extractor's watermark."""
     rows: dict[int, list[dict[str, Any]]] = {p: [] for p in range(PARTITIONS)}
     for number, values in windows.items():
-        place = {"window_start": at(number), "window_end": at(number + 1), "count": 1, "revision": revision}
+        place = {"window_start": at(number), "window_end": at(number + 1), "count": count, "revision": revision}
         for host, value in values.items():
             row = {"entity": host, "metric": "cpu", "kind": "gauge"} | place | dict.fromkeys(STATISTICS, value)
             rows[crc32(host) % PARTITIONS].append(row)
@@ -89,8 +90,8 @@ def test_rules_and_labels_reach_all_shards_and_count_from_their_event_time(
     entries(features({115: {"h3": 500.0}}, 120, revision=1))
     amended = pl.DataFrame([{k: row[k] for k in ("host.name", "revision", "kind")} for row in driven.rows[before:]])
     assert amended["host.name"].unique().to_list() == ["h3"]
-    assert amended["revision"].unique().to_list() == [1]
-    assert amended.row(0) == ("h3", 1, "anomaly")
+    assert amended.row(0) == ("h3", 4 * STEP, "anomaly"), "so long after the end of the window it is amended"
+    assert amended["revision"].min() == 1
     entries(features({3: {"h3": 500.0}}, 120, revision=1))
     assert [row["window_start"] for row in driven.late] == [at(3)]
 
@@ -105,3 +106,52 @@ def test_the_watermark_waits_for_the_rules_as_far_as_they_have_been_heard(
     assert not driven.rows
     entries(heartbeats(at(1)))
     assert len(driven.rows) == 4, "windows that ended by the last heartbeat"
+
+
+def test_after_a_restore_the_last_verdict_is_what_an_uninterrupted_run_says_last() -> None:
+    """A window gets three late samples, then the job is restored from before, reads all of them at once, and one more.
+
+    The features are those of an extractor that was restored too: it counts its revisions anew.
+    """
+    rng = np.random.default_rng(0)
+    values = {n: {f"h{i}": float(rng.normal(50, 3)) for i in range(4)} for n in range(60)}
+    late = {1: 51.0, 2: 52.0, 3: 53.0, 4: 300.0}  # by the number of late samples
+
+    def amended(count: int, revision: int, watermark: int) -> list[Entry]:
+        return features({55: {"h1": late[count]}}, watermark, revision, count=1 + count)
+
+    def run() -> tuple[Driven, Callable[[list[Entry]], None]]:
+        driven = Driven(detector(load(**{"detector.emit": "all"})), 2)
+        offsets = iter(range(10**6))
+
+        def entries(some: list[Entry]) -> None:
+            rows = [(value, topic, p, next(offsets), arrived) for topic, p, value, arrived in some]
+            driven.kafka([pa.Table.from_pylist([dict(zip(KAFKA.names, r, strict=True)) for r in rows], schema=KAFKA)])
+
+        return driven, entries
+
+    once, entries = run()
+    entries([*features(values, 60), *heartbeats(at(60))])
+    savepoint = copy.deepcopy(once.states)
+    for n in (1, 2, 3):
+        entries([*amended(n, n, 60 + n), *heartbeats(at(60 + n))])
+    topic = list(once.rows)
+    entries([*amended(4, 4, 64), *heartbeats(at(64))])
+
+    restored, entries = run()
+    restored.states = savepoint
+    first_life = [entry for n in (1, 2, 3) for entry in amended(n, n, 60 + n)]
+    entries([*first_life, *amended(3, 1, 63), *heartbeats(at(63))])
+    entries([*amended(4, 2, 64), *heartbeats(at(64))])
+
+    def last(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], tuple[str, float | None]]:
+        """What Elasticsearch has in the end: of two verdicts that with the higher revision, or the later one."""
+        kept: dict[tuple[str, str, int], dict[str, Any]] = {}
+        for row in rows:
+            name = (row["host.name"], row["metric"], row["window_start"])
+            if name not in kept or kept[name]["revision"] <= row["revision"]:
+                kept[name] = row
+        return {name: (row["kind"], row.get("actual")) for name, row in kept.items()}
+
+    assert last([*topic, *restored.rows]) == last(once.rows)
+    assert last(once.rows)["h1", "cpu", at(55)] == ("anomaly", 300.0)

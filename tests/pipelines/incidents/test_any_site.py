@@ -8,6 +8,7 @@ back to a copy of their state in between, or begin again without any. What count
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -176,4 +177,37 @@ def test_a_service_that_comes_and_goes_for_longer_than_an_incident_may_is_groupe
     run(once, log, [END])
     run(often, log, range(TICK, END + 1, TICK))
     wrong = unlike(counting([often]), counting([once]))
+    assert not wrong, wrong
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(flapping, min_size=1, max_size=6, unique_by=lambda s: (s.entity, s.metric)),
+    *(places, cuts, cuts),
+    st.integers(1, END // TICK - 2),
+    st.integers(0, 12),
+    st.booleans(),
+)
+def test_what_counts_after_a_crash_and_a_restore_is_what_one_run_over_the_whole_log_says(
+    site: list[Flapping],
+    placed: list[tuple[str, str | None, str | None, list[str], int]],
+    some: list[int],
+    others: list[int],
+    saved: int,
+    more: int,
+    lost: bool,
+) -> None:
+    """The job is put back to its state at ``saved``, or begins without any, when it had read ``more`` ticks more."""
+    log, gone = log_of(site), min(saved + more, END // TICK - 1)
+    once, before, after = feed_of(placed), feed_of(placed), feed_of(placed)
+    run(once, log, [END])
+    run(before, log, [*(n * TICK for n in some if n < saved), saved * TICK])
+    savepoint = copy.deepcopy(before.run.states)
+    if gone > saved:
+        run(before, log, [*(n * TICK for n in others if saved < n < gone), gone * TICK], saved * TICK)
+    if not lost:
+        after.run.states = savepoint
+    begin = 0 if lost else saved
+    run(after, log, [*(n * TICK for n in others if begin < n), END], begin * TICK)
+    wrong = unlike(counting([before, after]), counting([once]))
     assert not wrong, wrong

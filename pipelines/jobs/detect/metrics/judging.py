@@ -122,7 +122,7 @@ class MetricsShard(ShardJudging):
         peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers, self.judge.partitions)
         micro_batch = MicroBatch(detection, self.journal, self.log, self.control, peers, self.judge.novel_only)
         with opened(self.log, detection.new_state(), state.kept) as models:
-            corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
+            corrected = micro_batch.correct(models, corrections, before, now) if corrections else pl.DataFrame()
             verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
             self._beliefs = models.beliefs()
             self.log.write(models)

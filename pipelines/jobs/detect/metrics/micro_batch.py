@@ -13,6 +13,7 @@ from functools import partial
 
 import polars as pl
 
+from engine.spec.duration import END_OF_TIME
 from engine.vectorized.two_sided import stacked
 from pipelines.contracts.globs import matches
 from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue
@@ -93,16 +94,17 @@ class MicroBatch:
         self.journal.write(ready, verdicts.select(*IDENTITY, "revision", "announced", mark(verdicts)))
         return verdicts.select(*SCHEMA)
 
-    def correct(self, models: DetectionState, corrections: Corrections, before: int) -> pl.DataFrame:
+    def correct(self, models: DetectionState, corrections: Corrections, before: int, now: int) -> pl.DataFrame:
         """Judges again the windows up to ``before`` of the machines that the corrections concern.
 
         Args:
             models: The models' state; changed.
             corrections: The corrections.
             before: The watermark before the micro-batch, epoch milliseconds.
+            now: The watermark after it.
 
         Returns:
-            The verdicts that differ from the announced ones, with the next revision.
+            The verdicts that differ from the announced ones, with a higher revision.
         """
         entities = corrections.entities(models.entities.index.keys["entity"])
         time = self.journal.snapshot_before(corrections.earliest)
@@ -117,7 +119,7 @@ class MicroBatch:
             # a verdict that was revised before, but not this time, is announced again as it was at first
             lost = first.join(past.verdicts, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
             verdicts = pl.concat([verdicts, lost.select(verdicts.columns)])
-        changed = self._changed(verdicts, past.verdicts)
+        changed = self._changed(verdicts, past.verdicts, now)
         self.journal.write(corrections.late, changed.select(*IDENTITY, "revision", "announced", "mark"))
         return changed.select(*SCHEMA)
 
@@ -165,8 +167,8 @@ class MicroBatch:
         self.journal.keep(time)
         self.peers.keep(time, whole)
 
-    def _changed(self, verdicts: pl.DataFrame, announced: pl.DataFrame) -> pl.DataFrame:
-        """The verdicts that differ from the announced ones, with the next revision.
+    def _changed(self, verdicts: pl.DataFrame, announced: pl.DataFrame, now: int) -> pl.DataFrame:
+        """The verdicts that differ from the announced ones, with a higher revision: how long after the window that is.
 
         An announced verdict that no longer exists is retracted: its next revision is normal with a score of 0.
         """
@@ -178,15 +180,16 @@ class MicroBatch:
         found = verdicts.join(before.drop("announced"), on=IDENTITY, how="left", maintain_order="left")
         not_announced = pl.lit(0 if self.novel_only else None, pl.UInt32)
         new = found.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", not_announced)))
-        new = new.with_columns(revision=pl.max_horizontal("revision", pl.col("_revision") + 1)).drop(
-            "_mark", "_revision"
-        )
+        until = now if now < END_OF_TIME else 0
+        following = pl.max_horizontal(pl.col("_revision") + 1, until - pl.col("window_end"))
+        revised = pl.when(pl.col("_revision").is_not_null()).then(pl.max_horizontal("revision", following))
+        new = new.with_columns(revision=revised.otherwise("revision")).drop("_mark", "_revision")
         gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
         if not gone.height:
             return new
         scores = {"record_score": 0.0, "state_score": 0.0, "probability": 1.0}
         retraction = {"kind": "normal", "metric_kind": "gauge", **scores}
-        taken_back = gone.select(*IDENTITY, "announced", revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
+        taken_back = gone.select(*IDENTITY, "announced", revision=following, mark=pl.lit(0, pl.UInt32))
         taken_back = taken_back.with_columns(pl.lit(value).alias(name) for name, value in retraction.items())
         return pl.concat([new, taken_back], how="diagonal_relaxed").select(new.columns)
 
@@ -198,8 +201,12 @@ class MicroBatch:
 
 
 def newest(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the highest revision of each window."""
+    """The last result of each window: that with the most samples, then that with the highest revision.
+
+    Each late sample makes one more, whatever the micro-batches; revisions are counted, anew by an extractor that was
+    restored from a savepoint.
+    """
     if not rows.height or rows.select(pl.struct(IDENTITY).hash().n_unique()).item() == rows.height:
         return rows
-    ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)
+    ordered = rows.sort("count", "revision", "value", maintain_order=True, nulls_last=False)
     return ordered.unique(IDENTITY, keep="last", maintain_order=True)
