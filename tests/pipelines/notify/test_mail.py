@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.records import Incident
+from pipelines.contracts.records import Incident, Silence
 from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify import teller
@@ -25,6 +25,7 @@ from pipelines.notify.message import single
 from pipelines.notify.news import News, Said
 from pipelines.notify.teller import Teller
 from pipelines.notify.trial import try_channel
+from tests.pipelines.incidents.cases import MINUTE, T0, Feed
 from tests.pipelines.notify.mail_server import USER, MailServer, certificate, mail_server
 from tests.pipelines.notify.receivers import incident, until
 
@@ -252,3 +253,31 @@ def test_a_message_that_all_recipients_refuse_for_the_moment_is_not_told_and_its
             server.recipient = "250 fine"
             until(lambda: mine.figures().sent == 1)
         assert [to for to, _ in server.got] == [["a@example.org", "b@example.org"]]
+
+
+@pytest.mark.usefixtures("quick")
+def test_when_nothing_is_received_any_more_one_mail_says_so_and_one_that_it_is_over(tmp_path: Path) -> None:
+    """The incidents are those of the incidents job; machines and causes, of which nothing is known, are left out."""
+    feed = Feed()
+    feed.send([], MINUTE)
+    lasting = Silence(input="*", since=T0 + MINUTE, noticed=T0 + 6 * MINUTE, time=T0 + 6 * MINUTE)
+    feed.say(lasting)
+    (opened,) = feed.standing
+    with mail_server() as server, telling(server, tmp_path, opened) as (_, memory):
+        until(lambda: len(server.got) == 1)
+        for n in (7, 8):
+            feed.say(lasting.model_copy(update={"time": T0 + n * MINUTE}))
+        feed.say(lasting.model_copy(update={"time": T0 + 9 * MINUTE, "until": T0 + 9 * MINUTE}))
+        memory.take("incidents", feed.standing, {0: 2}, 0)
+        until(lambda: len(server.got) == 2)
+        (_, first), (_, second) = server.got
+        assert first["Subject"] == "[critical] opened: nothing has been received since 00:01:00 UTC"
+        assert first.get_content().splitlines() == [
+            *("nothing has been received since 00:01:00 UTC", "", "severity: critical (95)"),
+            "time: 2026-01-05T00:01:00.000Z to now",
+        ]
+        assert second["Subject"] == (
+            "[critical] resolved: nothing was received since 00:01:00 UTC; received again after 8 min"
+        )
+        assert second["References"] == f"<{opened.id}@example.org>" == first["References"], "it is one conversation"
+        assert "time: 2026-01-05T00:01:00.000Z to 2026-01-05T00:09:00.000Z" in second.get_content()
