@@ -112,7 +112,7 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
     assert told[0] == plain[0]
     assert told[1] < plain[1]
     amended = found["plain", REVISED]
-    assert (amended["revision"], amended["actual"]) == (1, (2000.0 + _values()[2, REVISED]) / 2)
+    assert amended["revision"] > 0 and amended["actual"] == (2000.0 + _values()[2, REVISED]) / 2
     assert amended["kind"] == "anomaly"
     hostile_messages_are_dead_letters(pipeline, sent)
 
