@@ -28,7 +28,9 @@ def certificate_problem(address: str, options: dict[str, Any], timeout: float = 
 
 def speaks_tls(address: str, timeout: float = _SECONDS) -> bool:
     """Whether the first broker of an address answers with TLS, whatever its certificate."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(
+        ssl.PROTOCOL_TLS_CLIENT
+    )  # without the authorities of this machine, which take long to read
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         _greet(address, context, timeout)

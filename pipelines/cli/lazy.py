@@ -42,10 +42,11 @@ class LazyCommands(Mapping[str, Command]):
 
 def lazy_group(places: dict[str, str]) -> type[TyperGroup]:
     """The class of a group of commands that are made when they are asked for; ``places`` as of `LazyCommands`."""
+    commands = LazyCommands(places)  # of all its groups: Typer makes one at each call
 
     class LazyGroup(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
-            super().__init__(**attributes | {"commands": LazyCommands(places)})
+            super().__init__(**attributes | {"commands": commands})
 
         def list_commands(self, ctx: Any) -> list[str]:
             return list(self.commands)

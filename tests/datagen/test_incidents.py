@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
 from datagen.simulator import InjectedIncident, SimulatorConfig, demo, frames, logs, simulate
 from datagen.simulator.incident_schedule import Schedule
+from datagen.simulator.simulation import Summary
 from datagen.sinks import CollectSink
 from datagen.wall_clock import VirtualClock
 
@@ -24,9 +26,15 @@ def _site(*incidents: InjectedIncident) -> SimulatorConfig:
     )
 
 
+@cache
+def _rows(incident: InjectedIncident) -> pl.DataFrame:
+    """All samples of a site with one incident."""
+    return pl.concat(frames(_site(incident)))
+
+
 def _ratio(entity: str, metric: str, incident: InjectedIncident) -> float:
     """Mean during the incident over the mean before it."""
-    rows = pl.concat(frames(_site(incident))).filter(entity=entity, metric=metric)
+    rows = _rows(incident).filter(entity=entity, metric=metric)
     during = rows.filter(pl.col("time").is_between(incident.start, incident.end, closed="left"))["value"].mean()
     before = rows.filter(pl.col("time").is_between(incident.start - 600_000, incident.start, closed="left"))
     return float(during) / float(before["value"].mean())  # type: ignore[arg-type]
@@ -56,7 +64,7 @@ def test_an_incident_moves_the_metrics_it_names(
 
 def test_a_change_of_state_lasts_and_an_anomaly_ends() -> None:
     def after(incident: InjectedIncident) -> float:
-        rows = pl.concat(frames(_site(incident))).filter(entity="vm-00000", metric="http.requests")
+        rows = _rows(incident).filter(entity="vm-00000", metric="http.requests")
         late = rows.filter(pl.col("time") > END + 300_000)["value"].mean()
         return float(late) / float(rows.filter(pl.col("time") < BEGIN)["value"].mean())  # type: ignore[arg-type]
 
@@ -65,7 +73,7 @@ def test_a_change_of_state_lasts_and_an_anomaly_ends() -> None:
 
 
 def test_an_outage_is_silence_and_its_counters_restart() -> None:
-    rows = pl.concat(frames(_site(InjectedIncident("outage", VM, BEGIN, END)))).filter(entity="vm-00000")
+    rows = _rows(InjectedIncident("outage", VM, BEGIN, END)).filter(entity="vm-00000")
     assert rows.filter(pl.col("time").is_between(BEGIN, END, closed="left")).is_empty()
     counter = rows.filter(kind="counter").sort("time")
     for (_,), series in counter.group_by("metric"):
@@ -76,7 +84,7 @@ def test_an_outage_is_silence_and_its_counters_restart() -> None:
 
 def test_an_outage_of_a_host_silences_its_vms() -> None:
     incident = InjectedIncident("outage", 0, BEGIN, END)
-    rows = pl.concat(frames(_site(incident))).filter(pl.col("time").is_between(BEGIN, END, closed="left"))
+    rows = _rows(incident).filter(pl.col("time").is_between(BEGIN, END, closed="left"))
     assert set(rows["entity"].unique()) == {"host-001", "vm-00002", "vm-00003"}
     assert {row.entity for row in incident.rows(_site().topology, 8)} == {"host-000", "vm-00000", "vm-00001"}
 
@@ -90,7 +98,7 @@ def test_a_stuck_sensor_repeats_one_value() -> None:
 
 
 def test_an_added_vm_is_not_there_before() -> None:
-    rows = pl.concat(frames(_site(InjectedIncident("vms_added", 0, BEGIN, END, others=(6,))))).filter(entity="vm-00004")
+    rows = _rows(InjectedIncident("vms_added", 0, BEGIN, END, others=(6,))).filter(entity="vm-00004")
     assert BEGIN <= rows["time"].min() < BEGIN + 10_000  # type: ignore[operator]
 
 
@@ -119,9 +127,17 @@ def test_random_incidents_are_of_all_types_and_never_two_at_once_on_one_machine(
         until[row.entity] = row.end
 
 
-def test_the_demo_injects_in_the_last_third_of_its_history_and_in_its_first_live_minute() -> None:
+@pytest.fixture(scope="module")
+def of_the_demo() -> tuple[CollectSink, Summary]:
+    """The demo with two minutes of its live part."""
     sink = CollectSink()
-    summary = simulate(replace(demo(NOW), duration=120_000), sink, clock=VirtualClock(NOW))
+    return sink, simulate(replace(demo(NOW), duration=120_000), sink, clock=VirtualClock(NOW))
+
+
+def test_the_demo_injects_in_the_last_third_of_its_history_and_in_its_first_live_minute(
+    of_the_demo: tuple[CollectSink, Summary],
+) -> None:
+    sink, summary = of_the_demo
     assert summary.injected == tuple(sink.rows)
     assert summary.records == sum(frame.height for frame in sink.frames)
     live = [row for row in summary.injected if row.start >= NOW]
@@ -131,9 +147,10 @@ def test_the_demo_injects_in_the_last_third_of_its_history_and_in_its_first_live
     assert GroundTruth.from_json(live[0].line()) == live[0]
 
 
-def test_the_topology_says_on_which_host_each_vm_of_the_demo_runs_and_where_it_moved() -> None:
-    sink = CollectSink()
-    summary = simulate(replace(demo(NOW), duration=0), sink, clock=VirtualClock(NOW))
+def test_the_topology_says_on_which_host_each_vm_of_the_demo_runs_and_where_it_moved(
+    of_the_demo: tuple[CollectSink, Summary],
+) -> None:
+    sink, summary = of_the_demo
     assert summary.placed == tuple(sink.placements)
     at_start = {each.entity: each.parent for each in sink.placements if each.time == NOW - 2_700_000}
     assert at_start == {f"vm-{n:05d}": f"host-{n // 2:03d}" for n in range(16)}
@@ -143,7 +160,8 @@ def test_the_topology_says_on_which_host_each_vm_of_the_demo_runs_and_where_it_m
 
 
 def test_a_vm_that_is_added_is_placed_when_it_starts() -> None:
-    sink, added = CollectSink(), InjectedIncident("vms_added", 1, BEGIN, END, others=(6,))
-    simulate(_site(added), sink, clock=VirtualClock(NOW + 4_000_000))
-    assert [(each.entity, each.parent) for each in sink.placements if each.time == BEGIN] == [("vm-00004", "host-001")]
+    begin = NOW + 60_000
+    sink, added = CollectSink(), InjectedIncident("vms_added", 1, begin, begin + 60_000, others=(6,))
+    simulate(replace(_site(added), duration=180_000), sink, clock=VirtualClock(NOW + 200_000))
+    assert [(each.entity, each.parent) for each in sink.placements if each.time == begin] == [("vm-00004", "host-001")]
     assert len(sink.placements) == 5
