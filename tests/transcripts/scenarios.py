@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,15 @@ class Scenario:
         return [pane for some in self.firings for pane in some]
 
 
-def scenarios(directory: Path) -> Iterator[Scenario]:
-    """All scenarios of a directory."""
+@cache
+def scenarios(directory: Path) -> tuple[Scenario, ...]:
+    """All scenarios of a directory, which several files of tests use, read once."""
+    return tuple(_read(directory))
+
+
+def _read(directory: Path) -> Iterator[Scenario]:
     for file in sorted(directory.glob("*.yaml")):
-        for family in yaml.safe_load(file.read_text()):
+        for family in yaml.load(file.read_text(), yaml.CSafeLoader):
             for case in family["cases"]:
                 whole = {**family, **case}
                 inputs = whole["input"] if isinstance(whole["input"], dict) else {"": whole["input"]}

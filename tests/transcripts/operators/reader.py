@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,14 @@ class Scenario:
         return [self.shown(written.rows) for written in some.written]
 
 
-def scenarios(file: Path) -> Iterator[Scenario]:
-    """All scenarios, each as it is, and once more with a crash and a restart in the middle of it."""
-    for case in yaml.safe_load(file.read_text()):
+@cache
+def scenarios(file: Path) -> tuple[Scenario, ...]:
+    """All scenarios, each as it is, and once more with a crash and a restart in the middle of it; read once."""
+    return tuple(_read(file))
+
+
+def _read(file: Path) -> Iterator[Scenario]:
+    for case in yaml.load(file.read_text(), yaml.CSafeLoader):
         job = job_of(_stream(case["stream"]), late=Missed)
         late = sorted(_split(case.get("late", ""), "|"))
         plain, actions = _input(case["input"], job)
