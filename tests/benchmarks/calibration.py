@@ -120,38 +120,48 @@ _WIDTHS = (2, 5)
 """Metrics of the machines of each kind."""
 
 
-def joined_shares(name: str, machines: int, metrics: int, warm: int, counted: int, seed: int) -> Shares:
-    """The same of the joined verdicts on machines of one kind.
+def joined_shares(
+    names: Sequence[str], machines: int, metrics: int, warm: int, counted: int, seed: int
+) -> dict[str, Shares]:
+    """The same of the joined verdicts on machines of some kinds, so many of each.
 
     Args:
-        name: Of `MACHINES`.
-        machines: Number of machines.
+        names: Of `MACHINES`.
+        machines: Number of machines of each kind.
         metrics: Metrics of each.
         warm: Windows that do not count.
         counted: Windows that do.
-        seed: Of the values, and of how the metrics go together.
+        seed: Of the values, and of how the metrics go together: the same for each kind.
     """
-    rng, config, width = np.random.default_rng(seed), DetectorConfig(), 8
-    alike = rng.normal(0, 1, (metrics, metrics))
+    config, width, n = DetectorConfig(), 8, machines * len(names)
+    draws = [(MACHINES[name], np.random.default_rng(seed)) for name in names]
+    alike = [rng.normal(0, 1, (metrics, metrics)) for _, rng in draws]
     detector, model, joined = Detector(config), Multivariate(MultivariateConfig(), width), Joined(config)
-    state, own, both = detector.new_state(machines * metrics), model.new_state(machines), joined.new_state(machines)
-    rows, owner = np.arange(machines * metrics), np.repeat(np.arange(machines), metrics)
-    there, window = np.ones(len(rows), np.bool_), np.full((machines, width), np.nan)
-    seen = np.zeros((len(LEVELS) + 1, machines))
+    state, own, both = detector.new_state(n * metrics), model.new_state(n), joined.new_state(n)
+    rows, owner = np.arange(n * metrics), np.repeat(np.arange(n), metrics)
+    there, window = np.ones(len(rows), np.bool_), np.full((n, width), np.nan)
+    seen = np.zeros((len(LEVELS) + 1, n))
     for step in range(warm + counted):
-        window[:, :metrics] = MACHINES[name](rng.normal(0, 1, (machines, metrics)), alike)
-        time = np.full(machines, step * STEP)
+        window[:, :metrics] = np.concatenate(
+            [
+                draw(rng.normal(0, 1, (machines, metrics)), together)
+                for (draw, rng), together in zip(draws, alike, strict=True)
+            ]
+        )
+        time = np.full(n, step * STEP)
         single = detector.step(state, rows, time[owner], window[:, :metrics].reshape(-1))
-        whole = model.step(own, np.arange(machines), time, window)
+        whole = model.step(own, np.arange(n), time, window)
         evidence = combine([single.evidence[name] for name in ("point", "window", "record", "change")])
         shares_of = whole.shares[:, :metrics].reshape(-1)
-        together = Together(-np.log(whole.probability), shares_of, np.full(len(shares_of), np.nan))
-        windows = Windows(np.arange(machines), time, metrics * np.arange(machines + 1))
-        verdicts = joined.join(both, windows, evidence, there, together).verdicts
+        both_ways = Together(-np.log(whole.probability), shares_of, np.full(len(shares_of), np.nan))
+        verdicts = joined.join(
+            both, Windows(np.arange(n), time, metrics * np.arange(n + 1)), evidence, there, both_ways
+        ).verdicts
         if step >= warm:
             loud = verdicts.record_score >= config.threshold
             seen += np.array([*(verdicts.probability < level for level in LEVELS), loud])
-    return Shares.of(seen, counted)
+    parts = np.split(seen, len(names), axis=1)
+    return {name: Shares.of(part, counted) for name, part in zip(names, parts, strict=True)}
 
 
 def run(series: int, windows: int, warm: int, seed: int) -> dict[str, Any]:
@@ -159,9 +169,9 @@ def run(series: int, windows: int, warm: int, seed: int) -> dict[str, Any]:
     figures: dict[str, Any] = {"series": series, "windows": windows, "warm": warm, "seed": seed}
     machines = max(series // 4, 1)
     seen = {name: shares([name], series, warm, windows, seed)[name] for name in FAMILIES}
-    for name in MACHINES:
-        for width in _WIDTHS:
-            seen[f"{name}, {width} metrics"] = joined_shares(name, machines, width, warm, windows, seed)
+    for width in _WIDTHS:
+        for name, one in joined_shares(list(MACHINES), machines, width, warm, windows, seed).items():
+            seen[f"{name}, {width} metrics"] = one
     lines = []
     for name, one in seen.items():
         figures[name] = [share / level for share, level in zip(one.below, LEVELS, strict=True)]

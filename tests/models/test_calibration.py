@@ -22,6 +22,11 @@ def _judged() -> dict[str, Shares]:
     return shares(JUDGED, SERIES, WARM, COUNTED, seed=11)
 
 
+@cache
+def _joined(metrics: int) -> dict[str, Shares]:
+    return joined_shares(list(MACHINES), SERIES, metrics, WARM, COUNTED, seed=11)
+
+
 @pytest.mark.parametrize("family", JUDGED)
 @pytest.mark.parametrize("level", LEVELS[:2])
 def test_the_share_of_windows_below_a_probability_is_about_that_probability(family: str, level: float) -> None:
@@ -32,9 +37,8 @@ def test_the_share_of_windows_below_a_probability_is_about_that_probability(fami
 @pytest.mark.parametrize("machines", MACHINES)
 def test_so_it_is_of_the_joined_verdicts_on_machines(machines: str, metrics: int) -> None:
     """The evidence of the model of all metrics grows while it learns how they go together: probability must not."""
-    judged = joined_shares(machines, SERIES, metrics, WARM, COUNTED, seed=11)
     for level in LEVELS[:2]:
-        _is_about(judged, level)
+        _is_about(_joined(metrics)[machines], level)
 
 
 def _is_about(judged: Shares, level: float) -> None:
