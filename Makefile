@@ -20,7 +20,7 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv, install everything pinned, get Java and the servers (once; then a matter of a moment)
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml deploy/artifacts.py deploy/bounded_records.py deploy/bounded_batches.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("PYTHON_TOO_OLD: %s is Python %d.%d\n  accepted: 3.11 or newer, e.g. make setup PYTHON=python3.12\n  now: nothing was set up" % (sys.executable, *sys.version_info[:2]))'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  rm -rf $(VENV); echo "VENV_FAILED: $(PYTHON) cannot make a virtual environment"; \

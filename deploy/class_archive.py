@@ -54,8 +54,8 @@ JOB = (
 
 
 def make() -> None:
-    """Writes the archive of this environment anew; it appears at once or not at all."""
-    target = class_archive.place()
+    """Writes the archive of this environment anew; it appears at once or not at all, and those for other jars go."""
+    target = class_archive.place(spark_jars())
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="newnormal-classes-") as folder, locked(target.with_suffix(".lock")):
         state, written = Path(folder), target.with_name(f".{os.getpid()}.jsa")
@@ -63,6 +63,8 @@ def make() -> None:
             with embedded(load(state_dir=state / "servers"), elasticsearch=False, say=silent) as servers:
                 _record(servers.bootstrap, state, written)
             written.rename(target)
+            for other in set(target.parent.glob("spark-*.jsa")) - {target}:
+                other.unlink(missing_ok=True)
         finally:
             written.unlink(missing_ok=True)
 
@@ -95,7 +97,7 @@ def _record(bootstrap: str, state: Path, file: Path) -> None:
 def main() -> None:
     """Makes the archive if there is none; a failure is said and costs nothing but time at each start."""
     console = Console(stderr=True)
-    if class_archive.place().is_file():
+    if class_archive.place(spark_jars()).is_file():
         return
     try:
         with saying("Preparing Spark's classes, once, so that it starts faster", console):

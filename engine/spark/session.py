@@ -100,7 +100,7 @@ class StartingSpark:
             os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
-        for_classes = class_archive.reading() if java_options is None else java_options
+        for_classes = class_archive.reading(jars) if java_options is None else java_options
         for_java = (*EXECUTOR, *OPTIMIZES[optimizes], *for_classes)
         self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_java, python), log
         if cluster:

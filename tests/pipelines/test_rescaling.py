@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -107,12 +108,21 @@ def tables(entries: list[Entry], offset: int) -> list[pa.Table]:
     return [pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)]
 
 
+def _detector(emit: str) -> Job:
+    return detector(load(**{"detector.emit": emit}))
+
+
+@cache
+def _whole_of_metrics(emit: str) -> Moving:
+    """In one shard all the time, which several tests compare with."""
+    return _of_metrics(_detector(emit), 1, None)
+
+
 @pytest.mark.parametrize(
     ("emit", "least", "before", "after"), [*(("all", 1500, *change) for change in CHANGES), ("context", 1000, 4, 2)]
 )
 def test_the_detector_of_metrics_goes_on(emit: str, least: int, before: int, after: int) -> None:
-    job = detector(load(**{"detector.emit": emit}))
-    whole, moved = _of_metrics(job, 1, None), _of_metrics(job, before, after)
+    whole, moved = _whole_of_metrics(emit), _of_metrics(_detector(emit), before, after)
     assert len(whole.rows) > least
     assert any(row["revision"] for row in whole.rows)
     assert said(moved.rows) == said(whole.rows)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.artifacts import spark_jars
 from engine.spark import class_archive
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -20,8 +21,9 @@ from deploy.java import java_home
 from engine.spark import class_archive
 from engine.spark.session import StartingSpark, end
 folder = Path(sys.argv[1])
-options = [*class_archive.reading(), f"-Xlog:class+load:file={folder}/classes.log"]
-session = StartingSpark(spark_jars(), java_home(), folder, "1g", folder / "spark.log", options).session(2)
+jars = spark_jars()
+options = [*class_archive.reading(jars), f"-Xlog:class+load:file={folder}/classes.log"]
+session = StartingSpark(jars, java_home(), folder, "1g", folder / "spark.log", options).session(2)
 print(session.range(10).count())
 end(session)
 """
@@ -37,7 +39,7 @@ def _start(folder: Path) -> tuple[str, int, int]:
 
 
 def test_spark_takes_nearly_all_its_classes_from_the_archive(tmp_path: Path) -> None:
-    assert class_archive.place().is_file(), "`make setup` makes the archive"
+    assert class_archive.place(spark_jars()).is_file(), "`make setup` makes the archive"
     counted, archived, read = _start(tmp_path)
     assert counted == "10"
     assert archived > 5 * read
@@ -49,7 +51,8 @@ def test_spark_starts_without_an_archive_that_is_not_its_own(tmp_path: Path, mon
     other = tmp_path / "an other.jsa"  # Spark divides its options at blanks
     other.write_bytes(b"no archive" * 1000)
     (tmp_path / "sitecustomize.py").write_text(
-        f"from pathlib import Path\nimport engine.spark.class_archive as a\na.place = lambda: Path({str(other)!r})\n"
+        "from pathlib import Path\nimport engine.spark.class_archive as a\n"
+        f"a.place = lambda jars: Path({str(other)!r})\n"
     )
     counted, archived, read = _start(tmp_path)
     assert (counted, archived) == ("10", 0)
