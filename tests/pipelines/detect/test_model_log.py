@@ -227,7 +227,7 @@ def test_what_was_not_changed_of_the_models_of_an_instant_stays() -> None:
 
 def test_state_whose_models_were_one_value_goes_on_with_the_same_verdicts(tmp_path: Path) -> None:
     """Late windows are judged from the snapshots of the version before, until there are newer ones."""
-    whole, old, before, revised = DictSegments(tmp_path / "whole"), DictSegments(), NEVER, 0
+    whole, old, before, revised = DictSegments(), DictSegments(), NEVER, 0
     for number, (batch, now) in enumerate(growing(44)):
         wanted = take(batch, before, now, whole)
         if number == 26:
@@ -281,10 +281,8 @@ def test_what_an_earlier_version_had_learned_is_known_and_nothing_is_learned_ane
     assert known["typical_now"].is_between(known["lower"], known["upper"]).all()
 
 
-def test_models_that_wider_ones_have_replaced_are_at_most_half_of_a_table_and_none_of_a_new_shard(
-    tmp_path: Path,
-) -> None:
-    segments, before, most = DictSegments(tmp_path / "kept"), NEVER, 0
+def test_models_that_wider_ones_have_replaced_are_at_most_half_of_a_table_and_none_of_a_new_shard() -> None:
+    segments, before, most = DictSegments(), NEVER, 0
     for number, (batch, now) in enumerate(growing(44, machines=6)):
         take(batch, before, now, segments)
         rows = replaced(segments)
