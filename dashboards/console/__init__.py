@@ -4,7 +4,8 @@ from dashboards.console.access import Access
 from dashboards.console.actions import Actions
 from dashboards.console.app import create_app
 from dashboards.console.belief import Beliefs
+from dashboards.console.budget import Promises
 from dashboards.console.store import Store
 from dashboards.console.versions import Versions
 
-__all__ = ["Access", "Actions", "Beliefs", "Store", "Versions", "create_app"]
+__all__ = ["Access", "Actions", "Beliefs", "Promises", "Store", "Versions", "create_app"]

@@ -11,6 +11,7 @@ from dashboards.console.access import Access
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
 from dashboards.console.clock import now_ms
 from dashboards.console.own_page import refused
+from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
 
 _LAST = 4_102_444_800_000  # 2100
@@ -50,7 +51,7 @@ class _Maintenance(_Said):
     note: Note = ""
 
 
-def action_routes(store: Store, actions: Actions | None, access: Access) -> APIRouter:
+def action_routes(store: Store, actions: Actions | None, access: Access, standing: Remembered) -> APIRouter:
     """What operators say, below ``/api``.
 
     The paths are ``actions``, ``label``, ``incident/label``, ``acknowledgement``, ``maintenance`` and ``answer``.
@@ -59,6 +60,7 @@ def action_routes(store: Store, actions: Actions | None, access: Access) -> APIR
         store: Where the answers of the detector are read.
         actions: Writes what operators say; ``None``: nothing can be said here.
         access: Knows who asks.
+        standing: Reads what was said before; it reads again after each message.
     """
     api = APIRouter(prefix="/api")
     missing = "" if actions else "this console only shows: no pipeline takes messages from it"
@@ -83,7 +85,9 @@ def action_routes(store: Store, actions: Actions | None, access: Access) -> APIR
     @api.post("/label")
     def label(told: _Label, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
-        return {"from": writer.label(told.entity, told.metric, told.start, told.verdict, told.note)}
+        begin = writer.label(told.entity, told.metric, told.start, told.verdict, told.note)
+        standing.forget()
+        return {"from": begin}
 
     @api.post("/incident/label")
     def incident_label(told: _IncidentLabel, request: Request) -> dict[str, Any]:
@@ -95,18 +99,21 @@ def action_routes(store: Store, actions: Actions | None, access: Access) -> APIR
         if not each:
             raise HTTPException(404, "none of its series is known any more")
         begin = writer.labels(each, told.verdict, told.note)
+        standing.forget()
         return {"from": begin, "series": len(each)}
 
     @api.post("/acknowledgement")
     def acknowledgement(told: _Acknowledgement, request: Request) -> dict[str, Any]:
         writer, user = said(request)
         writer.acknowledge(told.incident, told.active, user or told.by, told.note)
+        standing.forget()
         return {}
 
     @api.post("/maintenance")
     def maintenance(told: _Maintenance, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
         rule, end = writer.maintain(told.entity, told.minutes, told.note)
+        standing.forget()
         return {"rule": rule, "until": end}
 
     @api.get("/answer")

@@ -16,6 +16,8 @@ from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
 from dashboards.console.belief import Beliefs
+from dashboards.console.budget import Promises
+from dashboards.console.budget_routes import budget_routes
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.own_page import own_page
@@ -67,6 +69,7 @@ def create_app(
     beliefs: Beliefs | None = None,
     versions: Versions | None = None,
     quiet: int = QUIET,
+    promises: Promises | None = None,
 ) -> FastAPI:
     """The console's application.
 
@@ -81,6 +84,7 @@ def create_app(
         beliefs: What the detector believes; ``None``: nobody can be asked.
         versions: Lists and compares versions; ``None``: this console knows none.
         quiet: How long nothing is novel before an incident is resolved, milliseconds.
+        promises: How few false alarms were promised; ``None``: nothing was.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     access = access or Access(listening)
@@ -88,13 +92,15 @@ def create_app(
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
-    app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, Remembered(actions), quiet))
+    standing = Remembered(actions)
+    app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, standing, quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, beliefs, zone))
     app.include_router(site_routes(store, beliefs))
     app.include_router(status_routes(store, status))
+    app.include_router(budget_routes(store.budget, standing, promises, status))
     app.include_router(version_routes(versions))
-    app.include_router(action_routes(store, actions, access))
+    app.include_router(action_routes(store, actions, access, standing))
 
     @app.get("/")
     def page() -> FileResponse:

@@ -25,6 +25,7 @@ _MOST = 20
 class _Kept:
     at: float = -_KEPT_SECONDS
     found: dict[str, list[Document]] | None = None
+    said: int = 0
 
 
 class Remembered:
@@ -37,6 +38,18 @@ class Remembered:
     def __init__(self, actions: Actions | None) -> None:
         self._actions = actions
         self._lock, self._kept = threading.Lock(), _Kept()
+        self._said = 0
+
+    def forget(self) -> None:
+        """Has the next question read again, as an operator has just said something."""
+        self._said += 1
+
+    def labels(self) -> tuple[list[Document], str]:
+        """All labels, and why they are not known; the reason is empty if they are."""
+        try:
+            return list(self._known()["labels"]), self._missing()
+        except NewnormalError as error:
+            return [], error.code
 
     def around(self, incident: Document, now: int) -> dict[str, Any]:
         """What is in force on the machines of an incident, and how these stand to each other.
@@ -71,15 +84,19 @@ class Remembered:
                 if (some := [name for name in each.get("depends_on", ()) if name in machines])
             },
             "moves": moves[:_MOST], "acknowledged": said[-_MOST:], "told": told[-_MOST:],
-            "missing": "" if self._actions else "this console reads no topics",
+            "missing": self._missing(),
         }  # fmt: skip
+
+    def _missing(self) -> str:
+        return "" if self._actions else "this console reads no topics"
 
     def _known(self) -> dict[str, list[Document]]:
         if self._actions is None:
             return {"rules": [], "labels": [], "placements": []}
         with self._lock:
-            if self._kept.found is None or time.monotonic() - self._kept.at > _KEPT_SECONDS:
-                self._kept = _Kept(time.monotonic(), self._actions.in_force())
+            said = self._said  # what is said while the topics are read may not be in what they give
+            if said != self._kept.said or time.monotonic() - self._kept.at > _KEPT_SECONDS:
+                self._kept = _Kept(time.monotonic(), self._actions.in_force(), said)
             return self._kept.found or {}
 
 

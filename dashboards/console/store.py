@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from dashboards.console.budget_store import BudgetStore
 from dashboards.console.heat_store import HeatStore
 from dashboards.console.incident_store import IncidentStore
 from dashboards.console.search import Document, Search, within
@@ -34,6 +35,7 @@ class Store:
         self._connection = Search(url)
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
+        self.budget = BudgetStore(self._connection, incidents, index)
         self.similar = SimilarStore(self._connection, incidents)
         self.heat = HeatStore(self._connection, index)
         self.one_series = SeriesStore(self._connection, index, incidents)

@@ -31,7 +31,7 @@ def console(
     state_dir: StateDir = None,
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
-    from dashboards.console import Access, Store, create_app  # noqa: PLC0415  the web server is heavy: only for this command
+    from dashboards.console import Access, Promises, Store, create_app  # noqa: PLC0415  the web server is heavy: only for this command
     from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  as above
     from pipelines.query.operator import Operator  # noqa: PLC0415  Kafka: only for this command
     from pipelines.serving.server import serve  # noqa: PLC0415  as above
@@ -59,6 +59,7 @@ def console(
         beliefs=view,
         versions=ConsoleVersions(lambda: running(settings), overrides),
         quiet=duration_ms(settings.incidents.quiet),
+        promises=Promises.of(settings),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

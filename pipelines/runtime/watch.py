@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Access, Actions, Beliefs, Store, Versions, create_app
+from dashboards.console import Access, Actions, Beliefs, Promises, Store, Versions, create_app
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.duration import duration_ms
@@ -148,6 +148,7 @@ def watching(
         beliefs,
         versions(settings) if versions else None,
         duration_ms(settings.incidents.quiet),
+        Promises.of(settings),
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -27,7 +27,7 @@ class Pipeline:
 
     def __init__(self, url: str, store: Store) -> None:
         self.url, self.store, self.said = url, store, list[Any]()
-        self.rules, self.placements = list[Any](), list[Any]()
+        self.rules, self.placements, self.labelled = list[Any](), list[Any](), list[Any]()
 
     def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
         self.said.append((entity, metric, start, verdict, note))
@@ -35,6 +35,9 @@ class Pipeline:
 
     def labels(self, series: Sequence[tuple[str, str, int]], verdict: str, note: str) -> int:
         self.said.append((list(series), verdict))
+        for entity, metric, start in series:
+            on = {"host.name": entity, "metric": metric, "event.start": start, "event.created": END + len(self.said)}
+            self.labelled.append({**on, "verdict": verdict})
         return END
 
     def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
@@ -47,7 +50,7 @@ class Pipeline:
         return "maintenance", END + minutes * 60_000
 
     def in_force(self) -> dict[str, list[dict[str, Any]]]:
-        return {"rules": self.rules, "labels": [], "placements": self.placements}
+        return {"rules": self.rules, "labels": self.labelled, "placements": self.placements}
 
     def answers(self, record: Novelty | Incident) -> None:
         name = self.store._index + ("-incidents" if isinstance(record, Incident) else "")

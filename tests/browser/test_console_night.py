@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import create_app
+from dashboards.console import Promises, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import END, WINDOW, stored_site
@@ -63,7 +63,8 @@ class Topics:
             "@timestamp": END - MINUTE,
             "skip_result": True,
         }
-        label = {"host.name": "vm-00003", "metric": "cpu.util", "verdict": "false_alarm", "event.created": END - MINUTE}
+        label = {"host.name": "vm-00003", "metric": "cpu.util", "verdict": "false_alarm",
+                 "event.start": SURGE, "event.created": END - MINUTE}  # fmt: skip
         ann = {"event.id": "surge", "@timestamp": SURGE + 2 * MINUTE, "active": True, "user.name": "ann", "note": ""}
         return {
             "rules": [rule],
@@ -86,7 +87,7 @@ def status() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def console(endpoints: Any) -> Iterator[WebServer]:
     with stored_site(endpoints.elasticsearch_url, NOVELTIES, INCIDENTS) as store:
-        server = serve(create_app(store, status, actions=Topics()), port=0)  # type: ignore[arg-type]
+        server = serve(create_app(store, status, actions=Topics(), promises=Promises(2.0, 1.0)), port=0)  # type: ignore[arg-type]
         yield server
         server.stop()
 

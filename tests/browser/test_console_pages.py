@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import Access, Store, create_app
+from dashboards.console import Access, Promises, Store, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from engine.spec.errors import NewnormalError
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
@@ -69,7 +69,7 @@ class Versions:
 @pytest.fixture(scope="module")
 def site(endpoints: Any) -> Iterator[tuple[WebServer, Store]]:
     with stored_site(endpoints.elasticsearch_url) as store:
-        server = serve(create_app(store, status, versions=Versions()), port=0)
+        server = serve(create_app(store, status, versions=Versions(), promises=Promises(2.0, 1.0)), port=0)
         yield server, store
         server.stop()
 

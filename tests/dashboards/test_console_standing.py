@@ -85,5 +85,8 @@ def test_topics_are_read_once_for_several_questions_and_a_broker_that_does_not_a
     remembered = Remembered(topics)  # type: ignore[arg-type]
     assert [remembered.around(INCIDENT, NOW)["missing"] for _ in range(3)] == ["", "", ""]
     assert topics.read == 1
+    remembered.forget()  # an operator has just said something
+    assert remembered.labels() == ([], "")
+    assert topics.read == 2
     assert around(broken=[])["missing"] == "KAFKA_UNREACHABLE"
     assert Remembered(None).around(INCIDENT, NOW)["missing"] == "this console reads no topics"

@@ -1,5 +1,6 @@
 // The console: asks again every two seconds, shows the open incidents and the newest verdicts, opens what is chosen.
 import { ask } from "./ask.js";
+import { askBudget } from "./budget.js";
 import { el } from "./dom.js";
 import { showDetail } from "./detail.js";
 import { showIncident } from "./incident.js";
@@ -20,7 +21,7 @@ const HINT = "Choose an incident to see what is unusual and where it began, or a
 const $ = (id) => document.getElementById(id);
 const WHOLE = new Set(["versions", "compare", "health"]);
 const roomy = matchMedia("(min-width: 1281px)"); // lists and detail stand side by side
-const state = { paused: false, place: place(""), auto: null, revision: null, zoom: 1, until: null, asked: 0, waiting: 0, status: null, site: { machines: 0, last: null } };
+const state = { paused: false, place: place(""), auto: null, revision: null, zoom: 1, until: null, asked: 0, waiting: 0, status: null, budget: null, site: { machines: 0, last: null } };
 
 const chosen = (what) => (state.place.what === what ? state.place.id : null);
 const incidentShown = () => chosen("incident") ?? state.auto;
@@ -48,7 +49,7 @@ async function refresh() {
     state.status = status;
     remember(status);
     showState($("state"), status, state.site.last);
-    if (chosen("health")) showHealth($("detail"), status);
+    health();
     openNewest(incidents.open);
     showIncidents($("incidents"), { ...incidents, last: state.site.last }, incidentShown());
     verdicts.show(found);
@@ -95,7 +96,8 @@ function go() {
   if (what === "versions") openVersions($("detail"), () => chosen("versions") === id).then(reveal);
   if (what === "compare") openComparison($("detail"), state.place, () => chosen("compare") === id).then(reveal);
   if (what === "health") {
-    if (state.status) showHealth($("detail"), state.status);
+    again();
+    if (state.status) health();
     else $("detail").replaceChildren(el("p", { class: "hint" }, "Asking the pipeline…"));
   }
 }
@@ -104,9 +106,17 @@ function go() {
 async function again() {
   const { what, id } = state.place, over = Date.now();
   if (incidentShown() && state.going) await openIncident(incidentShown());
+  if (what === "health") {
+    state.budget = await askBudget();
+    health();
+  }
   if (what === "machine") await openMachine($("detail"), id, () => chosen("machine") === id);
   if (what === "series" && !(state.place.end && state.place.end < over - SLOWLY_MS && $("detail").dataset.page)) await openSeries($("detail"), state.place, () => chosen("series") === id);
   if (what === "novelty" && state.until > over) await openNovelty(id, state.zoom);
+}
+
+function health() {
+  if (state.status && chosen("health")) showHealth($("detail"), state.status, state.budget);
 }
 
 async function slowly() {

@@ -1,4 +1,5 @@
 // The page of the pipeline itself: what keeps it from working, and each job with its rates, its lag and its age.
+import { promised } from "./budget.js";
 import { bytes, count, duration, el, foreign, num, time } from "./dom.js";
 import { spark } from "./heat.js";
 import { update } from "./update.js";
@@ -13,18 +14,21 @@ export function remember({ pipeline }) {
 
 const trail = (name, field) => spark(seen.flatMap((jobs, i) => (typeof jobs[name]?.[field] === "number" ? [[i, jobs[name][field]]] : [])), Math.max(seen.length, 2));
 
-export function showHealth(place, { now, pipeline }) {
+const listed = (facts) => (facts.length ? [el("dl", { class: "facts belief" }, ...facts.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))] : []);
+
+// `budget`: the answer of /api/budget, or null before it is there.
+export function showHealth(place, { now, pipeline }, budget) {
   const title = el("h2", {}, "Pipeline");
   if (!pipeline.jobs) {
-    return update(place, "health", title, el("p", { class: "hint" }, "No job runs in this process: this console only shows what is stored. ", el("code", {}, "newnormal status"), " shows the processes of this machine that run jobs, and ", el("code", {}, "newnormal doctor"), " finds what is wrong."));
+    return update(place, "health", title, ...listed(promised(budget)), el("p", { class: "hint" }, "No job runs in this process: this console only shows what is stored. ", el("code", {}, "newnormal status"), " shows the processes of this machine that run jobs, and ", el("code", {}, "newnormal doctor"), " finds what is wrong."));
   }
   const wrong = pipeline.problems ?? [];
   const marks = pipeline.jobs.map((job) => job.watermark).filter((mark) => mark !== null);
   const facts = [["running for", duration(now - pipeline.started)], ["latency", pipeline.latency_ms === null ? "nothing live was stored in the last five minutes" : `${latency(pipeline)}, from the end of a window until it is found; median of the last five minutes`],
-    ["complete up to", marks.length ? `${time(Math.min(...marks))} UTC, ${duration(Math.max(0, now - Math.min(...marks)))} ago` : "no watermark yet"], ["documents stored", `${count(pipeline.indexed)} since this start`]];
+    ["complete up to", marks.length ? `${time(Math.min(...marks))} UTC, ${duration(Math.max(0, now - Math.min(...marks)))} ago` : "no watermark yet"], ["documents stored", `${count(pipeline.indexed)} since this start`], ...promised(budget)];
   return update(place, "health", title,
     wrong.length ? el("div", { class: "problems", role: "alert" }, ...wrong.map((text) => el("p", {}, foreign(text))), el("p", { class: "soft" }, "newnormal doctor says what to do.")) : el("p", { class: "calm well" }, "Nothing keeps the pipeline from its work."),
-    el("dl", { class: "facts belief" }, ...facts.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
+    ...listed(facts),
     el("h3", {}, "Jobs, in the order in which data flow"),
     el("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": "Jobs" }, table(pipeline.jobs, now)),
     el("p", { class: "soft" }, "The lines begin when this page was opened, and show the last three minutes at most. Completed: when the last micro-batch was done, and with it the checkpoint. The same figures for Prometheus are at /metrics."),

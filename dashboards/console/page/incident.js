@@ -1,6 +1,6 @@
 // One incident: what happened, how much, since when, what is known around it, and what an operator says of it.
 import { el, foreign } from "./dom.js";
-import { actionBar } from "./incident_actions.js";
+import { actionBar, afterwards } from "./incident_actions.js";
 import { inForce, moves, toldOf } from "./incident_around.js";
 import { causes, history, logChanges, similar } from "./incident_past.js";
 import { places } from "./incident_places.js";
@@ -18,8 +18,8 @@ export function showIncident(place, found, known, around = null) {
   if (incident.note) more.push(el("p", { class: "where" }, "Remark: ", foreign(incident.note)));
   if (incident.merged_into) more.push(el("p", {}, "It turned out to be a part of ", el("a", { href: incidentLink(incident.merged_into) }, "another incident"), "."));
   const novel = incident.open_series && over === null ? `, ${incident.open_series.toLocaleString("en")} of them unusual now` : "";
-  const closed = ["resolved", "merged"].includes(incident["incident.state"]);
-  const cared = el("div", {}, ...(closed ? [] : [actionBar(incident, true)]));
+  const said = { resolved: afterwards, merged: () => [] }[incident["incident.state"]] ?? (() => [actionBar(incident, true)]);
+  const cared = el("div", {}, ...said(incident));
   cared.dataset.keep = `${id} ${incident["incident.state"]} ${incident.machine_count}`;
   const single = labelsBySeries(found.series);
   single.dataset.keep = `by series ${id} ${found.series.length}`;

@@ -21,6 +21,16 @@ export function actionBar(incident, named = false) {
   }, !named);
 }
 
+// What an operator says of an incident that is over: whether it was one. Nothing where an input was silent, which has no series.
+export function afterwards(incident) {
+  const id = incident["event.id"];
+  if (ofInput(incident)) return [];
+  return [bar(`What you say of: ${incident.message}`, (place) => place.append(
+    judged(id, "false_alarm", "False alarm", "Nothing was wrong: evidence of its series counts less from now on"),
+    judged(id, "true", "True", "Something was wrong: evidence of its series counts more from now on"),
+    outcome(`incident ${id}`)))];
+}
+
 function acknowledgement(incident, { by: known }, named) {
   const id = incident["event.id"], active = incident["incident.state"] !== "acknowledged";
   const field = el("input", { type: "text", maxlength: 200, autocomplete: "username", placeholder: "your name", "aria-label": "Your name" });
