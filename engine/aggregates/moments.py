@@ -76,9 +76,15 @@ class Mean(Aggregate):
 
 @dataclass(frozen=True)
 class Variance(Aggregate):
-    """Sample variance of the values of a column; 0 of a single value."""
+    """Sample variance of the values of a column.
+
+    Args:
+        column: The column.
+        of_one: The variance of a single value: 0, or ``None``, as in SQL.
+    """
 
     column: str
+    of_one: float | None = 0.0
 
     def lift(self) -> dict[str, pl.Expr]:
         value = pl.col(self.column)
@@ -92,12 +98,12 @@ class Variance(Aggregate):
     def finish(self) -> pl.Expr:
         n = _values(self.column)
         variance = pl.col(f"{self.column}.m2") / (n - 1)
-        return pl.when(n > 1).then(variance).when(n == 1).then(0.0)
+        return pl.when(n > 1).then(variance).when(n == 1).then(pl.lit(self.of_one, pl.Float64))
 
 
 @dataclass(frozen=True)
 class Std(Variance):
-    """Sample standard deviation of the values of a column; 0 of a single value."""
+    """Sample standard deviation of the values of a column; arguments as of `Variance`."""
 
     def finish(self) -> pl.Expr:
         return super().finish().sqrt()

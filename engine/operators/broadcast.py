@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,8 @@ class Broadcast(TwoSided):
     """Pairs each record of the left stream with each rule of the right stream that is in effect at the record's time.
 
     A rule is in effect from its own time (inclusive) until the time of the next rule of the same identity. The result
-    has the time of the record.
+    has the time of the record. A rule is never late: if records of its time have been paired before it came, it applies
+    to the later ones.
 
     Args:
         identity: The columns that identify a rule: a newer rule with the same values replaces it.
@@ -34,6 +36,9 @@ class Broadcast(TwoSided):
     on: tuple[str, ...] = ()
     where: str = ""
     how: How = "inner"
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return super().late_forms(given[: self.split])
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.identity, pa.schema([given.field(name) for name in self.right]), "Broadcast(identity)")

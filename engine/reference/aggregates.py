@@ -96,7 +96,7 @@ def _(aggregate: Variance, records: Sequence[Row]) -> object:
     values = values_of(records, aggregate.column)
     if len(values) > 1:
         return statistics.variance(values)
-    return 0.0 if values else None
+    return aggregate.of_one if values else None
 
 
 @aggregated.register
@@ -104,7 +104,7 @@ def _(aggregate: Std, records: Sequence[Row]) -> object:
     values = values_of(records, aggregate.column)
     if len(values) > 1:
         return statistics.stdev(values)
-    return 0.0 if values else None
+    return aggregate.of_one if values else None
 
 
 @aggregated.register

@@ -20,6 +20,10 @@ class BroadcastReference(OrderedReference):
         self.config, self.pairs = config, Pairs(config, config.on)
         self.rules: list[Row] = []
 
+    def in_time(self, record: Row) -> bool:
+        """A rule is."""
+        return not self.pairs.is_left(record)
+
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         self.rules = in_order([*self.rules, *(r for r in ready if not self.pairs.is_left(r))], self.time)
         results = []

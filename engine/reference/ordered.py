@@ -25,6 +25,10 @@ class OrderedReference(Reference, ABC):
         """The watermark at which a record is applied. If the watermark is there already, the record is late."""
         return int(record[self.time]) + 1
 
+    def in_time(self, record: Row) -> bool:
+        """Whether a record is never late: it takes effect on what has not been applied yet."""
+        return False
+
     @abstractmethod
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         """Applies records in event-time order; returns the results."""
@@ -35,7 +39,7 @@ class OrderedReference(Reference, ABC):
         for record, passed in zip(records, progress.passed(len(records)).tolist(), strict=True):
             if record.get(INPUT) in self.loops and record[self.time] < progress.before:
                 ready.append(record | {self.time: progress.before})
-            elif self.due(record) <= passed:
+            elif self.due(record) <= passed and not self.in_time(record):
                 late.append(record)
             else:
                 self.waiting.append(record)

@@ -133,6 +133,9 @@ def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSes
     for name, value in NEEDED.items():
         spark.conf.set(name, value)
     try:
+        if str(spark.conf.get("spark.speculation", "false")).lower() == "true":
+            what = "attempts of a task that run beside each other would fence each other's output"
+            raise NewnormalError("SETTING_INVALID", what, "spark.speculation", "false", "nothing was started")
         yield spark
     finally:
         if stop is not None:

@@ -28,6 +28,7 @@ class BroadcastProcessor(OrderedProcessor):
     def __init__(self, config: Broadcast) -> None:
         super().__init__(config)
         self.config, self.sides = config, Sides(config, config.on)
+        self.in_time_from = config.split
         self.identity = [self.sides.right_names[name] for name in config.identity]
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:

@@ -75,6 +75,9 @@ class OrderedProcessor(Processor):
     instant: ClassVar[bool] = True
     """Whether each record takes effect by itself; otherwise it must wait for other records of its window."""
 
+    in_time_from: int | None = None
+    """Records of the inputs from this number on are never late: they take effect on what has not been applied yet."""
+
     def due(self) -> pl.Expr:
         """The watermark at which a record is applied. If the watermark is there already, the record is late."""
         return pl.col(self.time) + 1
@@ -88,6 +91,8 @@ class OrderedProcessor(Processor):
         looped, late = None, None
         if batch.height:
             missed = batch.select(self.due().alias(DUE))[DUE] <= pl.Series(progress.passed(batch.height))
+            if self.in_time_from is not None:
+                missed &= batch[INPUT] < self.in_time_from
             if self.loops and INPUT in batch.columns:
                 behind = batch[INPUT].is_in(self.loops) & (batch[self.time] < progress.before)
                 at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))

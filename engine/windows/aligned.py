@@ -23,6 +23,8 @@ Instants = TypeVar("Instants", int, Times, pl.Expr)
 class Sliding(Window):
     """Windows of length ``size``, one starting every ``every``, counted from 1970-01-01T00:00:00Z plus ``offset``.
 
+    The offset may begin with a minus: ``Tumbling("1d", "-8h")`` is a day in UTC+8.
+
     Raises:
         NewnormalError: ``WINDOW_INVALID`` if ``size`` is no multiple of ``every``.
 
@@ -32,7 +34,7 @@ class Sliding(Window):
 
     size: DurationField = DurationField("window.size")
     every: DurationField = DurationField("window.every")
-    offset: DurationField = DurationField("window.offset", "0s")
+    offset: DurationField = DurationField("window.offset", "0s", signed=True)
 
     def __post_init__(self) -> None:
         if self.slice_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.slice_ms:

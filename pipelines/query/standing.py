@@ -50,9 +50,9 @@ _AGGREGATES: dict[Any, Callable[[str], AnyAggregate]] = {
     exp.Min: Min,
     exp.Max: Max,
     exp.Avg: Mean,
-    exp.Stddev: Std,
-    exp.StddevSamp: Std,
-    exp.Variance: Variance,
+    exp.Stddev: lambda column: Std(column, of_one=None),
+    exp.StddevSamp: lambda column: Std(column, of_one=None),
+    exp.Variance: lambda column: Variance(column, of_one=None),
 }
 _BOUNDS = ("window_start", "window_end")
 

@@ -121,6 +121,10 @@ def minutes(record: type[Record] = Reading) -> Stream:
     return read(record).window(Tumbling("1m"), "10m")
 
 
+def once() -> Stream:
+    return read().window(Tumbling("1m"))
+
+
 def done(operator: Operator, record: type[Record] = Reading) -> Job:
     return read(record).process(operator).write("o", Reading if isinstance(operator, Process) else None)
 
@@ -216,8 +220,8 @@ REFUSED: dict[str, tuple[Callable[[], Job], Callable[[], Job], str]] = {
         "identity",
     ),
     "an operator taken out": (
-        lambda: minutes().aggregate(n=Count()).window(Tumbling("5m")).aggregate(m=Sum("n")).write("o"),
-        lambda: minutes().aggregate(n=Count()).write("o"),
+        lambda: once().aggregate(n=Count()).window(Tumbling("5m")).aggregate(m=Sum("n")).write("o"),
+        lambda: once().aggregate(n=Count()).write("o"),
         "operators with state",
     ),
     "a step that moves the state": (

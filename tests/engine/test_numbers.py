@@ -32,6 +32,7 @@ from engine import (
     Stream,
     Sum,
     Tumbling,
+    Variance,
 )
 from engine.spec.errors import NewnormalError
 from engine.spec.expressions import computed, expression
@@ -196,3 +197,11 @@ def test_a_function_of_ones_own_gives_numbers_of_64_bits_and_no_infinity() -> No
 
 def narrow(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col("n").cast(pl.Int32), pl.col("v") / 0)
+
+
+@pytest.mark.parametrize("on", ["reference", "operator"])
+def test_the_deviation_of_one_value_is_0_or_null_as_the_job_says(on: str) -> None:
+    windows = Stream.read_json("t", Row).key_by("k").window(Tumbling("10s"))
+    job = windows.aggregate(zero=Std("v"), none=Std("v", of_one=None), var=Variance("v", of_one=None)).write("o")
+    (found,) = run(job, TestStream(T0).advance_clock("2h").add(row(1, v=5.0)).advance_watermark("1h"), on=on).rows
+    assert (found["zero"], found.get("none"), found.get("var")) == (0.0, None, None)

@@ -82,3 +82,13 @@ def test_an_evictor_bounds_what_a_window_of_all_time_keeps() -> None:
     early = Driven(counting).run([batch.entries for batch in stream.batches[:5]])
     later = Driven(counting).run([batch.entries for batch in stream.batches])
     assert len(later.states[0].values["windows"]) < 1.2 * len(early.states[0].values["windows"])
+
+
+def test_a_day_begins_where_a_negative_offset_says() -> None:
+    """A day in UTC+8 begins at 16:00 UTC of the day before, which is eight hours before midnight."""
+    day, hour = 86_400_000, 3_600_000
+    midnight = 20_000 * day
+    for window in (Tumbling("1d", "-8h"), Tumbling("1d", "16h")):
+        spans = window.spans(np.array([midnight - 8 * hour - 1, midnight - 8 * hour, midnight]))
+        assert spans.starts.tolist() == [midnight - 32 * hour, midnight - 8 * hour, midnight - 8 * hour]
+        assert spans_of(window, midnight) == [(midnight - 8 * hour, midnight + 16 * hour)]
