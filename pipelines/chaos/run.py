@@ -140,9 +140,11 @@ class Conductor:
 
     def _disturb(self, scene: Scene, results: Results, agenda: list[Operation]) -> None:
         self.say("waiting for the first result")
+        began = time.monotonic()
         if not self._until(scene, lambda: results.look() > 0, _FIRST_SECONDS):
             raise NewnormalError("CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log))
         results.began, results.course = time.monotonic(), []
+        self._patience = max(_PATIENCE_SECONDS, results.began - began)
         if self.outage is not None:
             self._fault(scene, results, Planned(outage(self.outage), 60 * self.outage, _CALM_SECONDS, at_once=False))
             self._until(scene, lambda: results.look() < 0, _CALM_SECONDS)
@@ -205,7 +207,7 @@ class Conductor:
     def _recover(self, scene: Scene, results: Results, what: Disturbance) -> None:
         """Waits for the first new result after a fault that is over now, and completes and reports what happened."""
         over, before, restarts = time.monotonic(), results.look(), self._restarts
-        recovered = self._until(scene, lambda: results.look() > before, _PATIENCE_SECONDS if what.waited else 0.0)
+        recovered = self._until(scene, lambda: results.look() > before, self._patience if what.waited else 0.0)
         disturbance = replace(
             what,
             number=len(self.disturbances) + 1,
@@ -223,6 +225,8 @@ class Conductor:
             scene.driver.start()
 
     _restarts: int = 0
+    _patience: float = _PATIENCE_SECONDS
+    """How long a result may take, seconds: where a start takes longer than that by itself, as long as the first one."""
 
     def _until(self, scene: Scene, done: Callable[[], bool], seconds: float, mending: bool = True) -> bool:
         """Waits for a condition, and meanwhile starts again what has ended; ``False`` if it does not come in time."""
