@@ -84,6 +84,17 @@ class Sliding(Window):
         """Ends of all windows that contain the slice, ascending."""
         return [slice_start + (i + 1) * self.slice_ms for i in range(self.slices_per_window)]
 
+    def ends_between(self, slice_start: int, after: int, until: int) -> range:
+        """Ends of the windows that contain the slice, those after an instant and up to another one.
+
+        >>> list(Sliding("30s", every="10s").ends_between(0, 10_000, 25_000))
+        [20000]
+        """
+        first = slice_start + self.slice_ms
+        if after >= first:
+            first = slice_start + ((after - slice_start) // self.slice_ms + 1) * self.slice_ms
+        return range(first, min(slice_start + self.size_ms, until) + 1, self.slice_ms)
+
 
 class Tumbling(Sliding):
     """Windows of length ``size``, side by side.

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import Instant, Record, Stream
 from engine.aggregates import Count, Rate
 from engine.operators.windows import WindowAggregate
 from engine.spec.errors import NewnormalError
@@ -79,3 +80,31 @@ def test_a_rate_is_refused_where_it_would_mean_something_else(window, trigger, h
     with pytest.raises(NewnormalError, match="AGGREGATE_UNSUPPORTED") as refused:
         WindowAggregate(("key",), "time", window, "0s", {"n": Count(), "rate": Rate("value")}, trigger, how, evict)
     assert "Tumbling or Sliding" in str(refused.value)
+
+
+@given(st.integers(-50, 50), st.integers(-90, 90), st.integers(-90, 90))
+def test_the_ends_between_two_instants_are_those_of_all_that_lie_there(
+    slice_number: int, after: int, until: int
+) -> None:
+    window = Sliding("50ms", every="10ms", offset="3ms")
+    start = window.slice_start(slice_number * 10)
+    expected = [end for end in window.ends_of(start) if after < end <= until]
+    assert list(window.ends_between(start, after, until)) == expected
+
+
+class Word(Record):
+    """A record of a key."""
+
+    time: Instant
+    word: str
+
+
+def test_many_windows_of_many_slices_have_what_lies_in_them() -> None:
+    """The boundary: more windows are due at once than are put together at once."""
+    stream = TestStream(T0).advance_clock("1h")
+    stream = stream.add(*({"time": T0 + second * 1000, "word": "a"} for second in (0, 0, 70))).advance_watermark("10m")
+    windowed = Stream.read_json("t", Word).key_by("word").window(Sliding("100s", every="1s"))
+    rows = run(windowed.aggregate(n=Count()).write("o"), stream).rows
+    found = {(row["window_end"] - T0) // 1000: row["n"] for row in rows}
+    assert found == {end: 2 * (end <= 100) + (end > 70) for end in range(1, 171)}
+    assert len(rows) == 170

@@ -21,6 +21,8 @@ from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices, rows_of_keys
 
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
+_WINDOWS_AT_ONCE = 32
+"""So many windows of many slices are put together at once: what is in memory follows these, not all that are due."""
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
 
 
@@ -64,14 +66,23 @@ class SlicedWindows(Processor):
             self.rates.carry(changed[PARTIAL].unique().to_list() if changed is not None else [], slices, state)
             self.rates.close(closed, slices, state)
             changed = self.rates.revise(changed, slices, progress.before)
-        ends = sorted({e for p in slices.starts for e in self.window.ends_of(p) if progress.before < e <= progress.now})
-        pieces = [self._windows(ends, None, slices)] if ends else []
+        ends = sorted({e for p in slices.starts for e in self.window.ends_between(p, progress.before, progress.now)})
+        most = _WINDOWS_AT_ONCE if self.window.slices_per_window > _WINDOWS_AT_ONCE else max(1, len(ends))
+        groups = [ends[at : at + most] for at in range(0, len(ends), most)]
+        pieces = [self._windows(group, None, slices) for group in groups]
         if changed is not None:
             pieces.append(self._revise(changed, slices, state, progress.before))
         self._forget(slices, state, progress.now)
-        coming = {e for p in slices.log.marks for e in self.window.ends_of(p) if e > progress.now}
-        held = StateCounts(slices.most_keys(), len(coming))
+        held = StateCounts(slices.most_keys(), self._coming(slices, progress.now))
         return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
+
+    def _coming(self, slices: SliceStore, now: int) -> int:
+        """The number of windows over stored slices that end after the watermark."""
+        count, reached = 0, self.window.slice_start(now)
+        for start in sorted(set(slices.log.marks)):
+            count += max(0, start + self.window.size_ms - max(start, reached)) // self.slice_ms
+            reached = max(reached, start + self.window.size_ms)
+        return count
 
     def _add(self, batch: pl.DataFrame, slices: SliceStore, before: int) -> pl.DataFrame | None:
         """Adds the partials of the batch to their slices; returns keys and slices whose windows have fired before."""
@@ -136,16 +147,29 @@ class SlicedWindows(Processor):
         steps = range(1, self.window.slices_per_window + 1)
         return pl.concat([table.with_columns((pl.col(PARTIAL) + i * self.slice_ms).alias(END)) for i in steps])
 
+    def _within(self, table: pl.DataFrame, ends: list[int]) -> pl.DataFrame:
+        """For each row, one row for each of the windows with these ends that contains its slice.
+
+        Few windows take their rows out of the table, so that the cost follows what they hold; otherwise the rows go to
+        all of their windows.
+        """
+        if len(ends) >= self.window.slices_per_window:
+            return self._explode(table).filter(pl.col(END).is_in(pl.Series(ends, dtype=pl.Int64).implode()))
+        start = pl.col(PARTIAL)
+        inside = (table.filter((start >= end - self.window.size_ms) & (start < end)) for end in ends)
+        return pl.concat(
+            [some.with_columns(pl.lit(e, pl.Int64).alias(END)) for e, some in zip(ends, inside, strict=True)]
+        )
+
     def _windows(self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore) -> pl.DataFrame:
         """Results of the windows with these ends: of all keys, revision 0, or of the keys and revisions in ``only``."""
         first, last = ends[0] - self.window.size_ms, ends[-1]
         tables = slices.get(p for p in slices.starts if first <= p < last)
-        wanted = pl.Series(ends, dtype=pl.Int64).implode()
 
         def over(name: str) -> pl.DataFrame | None:
             if name not in tables:
                 return None
-            rows = self._explode(tables[name]).filter(pl.col(END).is_in(wanted))
+            rows = self._within(tables[name], ends)
             return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi", nulls_equal=True)
 
         by = [*self.key, END]
