@@ -55,7 +55,7 @@ class Turn:
 
     def exact(self, name: str) -> list[Any]:
         """A column of the records as Python values of the field's type; whole numbers are exact, null is None."""
-        return self._of(self.objects, name).tolist()
+        return list(self._of(self.objects, name))
 
     def _of(self, columns: Callable[[str], Values] | None, name: str) -> Values:
         if columns is None:

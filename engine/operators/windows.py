@@ -97,8 +97,9 @@ class WindowAggregate(Operator):
         fixed |= {"allowed lateness": said(self.allowed_lateness)}
         if not self.shared:
             fixed |= {"trigger": said(self.fires), "panes": said(self.panes), "evictor": said(self.evictor)}
-        read = {getattr(a, name, None) for a in self.aggregates.values() for name in ("column", "by")} - {None}
-        return StateForm(fixed, types(given) if self.evictor else types(given, *sorted(read), "") if read else {})
+        named = [getattr(a, name, None) for a in self.aggregates.values() for name in ("column", "by")]
+        read = {name for name in named if isinstance(name, str)}
+        return StateForm(fixed, types(given) if self.evictor else types(given, *sorted(read)) if read else {})
 
     @property
     def sliding(self) -> Sliding:

@@ -29,8 +29,8 @@ def checked_calls(public: T) -> T:
     if not isinstance(public, type) or "__checked" in vars(public) or inspect.isabstract(public):
         return public
     if is_dataclass(public) and "__init__" in vars(public):
-        public.__init__ = _checked(public.__init__, public.__name__)  # type: ignore[misc]
-    if public.__name__ == "Stream":
+        setattr(public, "__init__", _checked(vars(public)["__init__"], public.__name__))  # noqa: B010
+    if getattr(public, "__name__", "") == "Stream":
         for name, member in list(vars(public).items()):
             if name.startswith("_"):
                 continue

@@ -97,7 +97,7 @@ class Operator(ABC):  # noqa: B024
         Args:
             given: The columns of the records that come in; ``None`` if they are not known.
         """
-        own = [each.name for each in fields(self)] if is_dataclass(self) else []
+        own: list[str] = [each.name for each in fields(self)] if is_dataclass(self) else []
         parts = {name: said(getattr(self, name)) for name in own if name not in self.free}
         return StateForm({"operator": type(self).__name__, **parts}, types(given))
 

@@ -101,7 +101,7 @@ class Sequences:
             self._fire(rows, np.minimum(now, self._expiry(last[rows])) if self.idle_ms else now)
             if self.idle_ms:
                 self.table.reset(rows[self._expiry(last[rows]) <= now])
-            shown = (lambda name, at=at, of=of: of(name)[at] for of in (column, exact))  # type: ignore[misc]
+            shown = (lambda name, at=at, of=of: of(name)[at] for of in (column, exact))
             turn = Turn(now, *self._state(rows), *shown)
             self.logic.on_records(turn)
             self._take(rows, turn)
