@@ -29,7 +29,6 @@ from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
 from engine.spec.choice import check_choice
-from engine.spec.columns import require
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
 from engine.spec.duration import Duration, DurationField
@@ -366,8 +365,6 @@ class Stream:
         self._keyed(where)
         if late is None and dead is None:
             late = late_output(name, self.processor.late_forms([s.columns() for s in self.sources]), self.key, where)
-        for source in self.sources:
-            require([source.time], source.columns(), f"select() before {where}: the event time")
         dead = dead or Output(f"{name}.deadletter", DeadLetter, "json")
         main = output if isinstance(output, Output) else json_output(name, output, self.columns, self.key, where)
         sides = tuple(side_output(key, some, main) for key, some in (side or {}).items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from engine.spec.columns import require
 from engine.spec.errors import NewnormalError
 from engine.spec.inputs import check_key, checked, schema
 from engine.spec.operator import Operator
@@ -42,6 +43,8 @@ class Job:
                 accepted = "letters, digits, dots, _ and -, at most 200 of them"
                 raise NewnormalError("NAME_INVALID", f"{name!r} is no name", f"job {self.name}", accepted, "no job")
         checked(self.inputs)
+        for source in self.inputs:
+            require([source.time], source.columns(), f"the event time of job {self.name}")
         check_key(self.inputs, self.key)
         given = schema(self.inputs)
         results, time = self.processor.results(given), self.processor.result_time(self.time)

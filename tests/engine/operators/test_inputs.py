@@ -147,10 +147,9 @@ def test_a_job_may_read_what_it_writes_and_its_watermark_does_not_wait_for_itsel
     assert run.watermarks[-1] == T0 + 60_000 + 10_000 * len(run.rows)
 
 
-def test_as_a_plain_input_it_would_wait_for_itself(driven: Callable[..., Any]) -> None:
-    run = looped(driven, feedback(loop=False))
-    assert run.rows == []
-    assert run.watermarks[-1] == NEVER
+def test_as_a_plain_input_it_would_wait_for_itself_and_is_refused() -> None:
+    with pytest.raises(NewnormalError, match="OUTPUT_READ"):
+        feedback(loop=False)
 
 
 def twice(frame: pl.DataFrame) -> pl.DataFrame:
