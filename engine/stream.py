@@ -70,9 +70,9 @@ class Stream:
         topics: str | Sequence[str],
         record: type[Record],
         time: str = "time",
-        out_of_orderness: str = "0s",
-        idle_after: str = "10s",
-        max_ahead: str = "1m",
+        out_of_orderness: str | int = "0s",
+        idle_after: str | int = "10s",
+        max_ahead: str | int = "1m",
     ) -> Stream:
         """Starts a stream that reads topics of JSON, one object in each message.
 
@@ -96,9 +96,9 @@ class Stream:
         topics: str | Sequence[str],
         record: type[Record],
         time: str = "time",
-        out_of_orderness: str = "0s",
-        idle_after: str = "10s",
-        max_ahead: str = "1m",
+        out_of_orderness: str | int = "0s",
+        idle_after: str | int = "10s",
+        max_ahead: str | int = "1m",
     ) -> Stream:
         """Starts a stream that reads topics which a job wrote with ``format="columnar"``; arguments as in `read_json`.
 
@@ -113,9 +113,9 @@ class Stream:
         record: type[Record],
         decoder: Decoder,
         time: str,
-        out_of_orderness: str,
-        idle_after: str,
-        max_ahead: str,
+        out_of_orderness: str | int,
+        idle_after: str | int,
+        max_ahead: str | int,
     ) -> Stream:
         check_time(record, time)
         formats = dict.fromkeys([topics] if isinstance(topics, str) else topics, decoder)

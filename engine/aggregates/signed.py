@@ -39,20 +39,23 @@ class Signed(Aggregate):
             return {f"{self._name}.n": _WEIGHT.sum()}
         value = pl.col(self.column)
         n = pl.when(value.is_not_null()).then(_WEIGHT).otherwise(0).sum()
-        return {f"{self._name}.n": n, f"{self._name}.sum": sum_of_values(value * _WEIGHT)}
+        about = sum_of_values(value.cast(pl.Float64) * _WEIGHT)
+        return {f"{self._name}.n": n, f"{self._name}.sum": sum_of_values(value * _WEIGHT), f"{self._name}.about": about}
 
     def merge(self) -> dict[str, pl.Expr]:
         merged = {f"{self._name}.n": pl.col(f"{self._name}.n").sum()}
         if self.column is not None:
-            merged[f"{self._name}.sum"] = sum_of_values(pl.col(f"{self._name}.sum"))
+            for part in ("sum", "about"):
+                merged[f"{self._name}.{part}"] = sum_of_values(pl.col(f"{self._name}.{part}"))
         return merged
 
     def finish(self) -> pl.Expr:
         n = pl.col(f"{self._name}.n")
         if self.column is None:
             return n
-        total = pl.col(f"{self._name}.sum")
-        return pl.when(n > 0).then(total / n if isinstance(self.of, Mean) else total)
+        total, about = pl.col(f"{self._name}.sum"), pl.col(f"{self._name}.about")
+        fits = (about - total.cast(pl.Float64)).abs() < 2.0**62  # see `Sum`
+        return pl.when(n > 0).then(about / n if isinstance(self.of, Mean) else pl.when(fits).then(total))
 
 
 def signed(aggregates: Mapping[str, object]) -> dict[str, Signed]:

@@ -66,6 +66,13 @@ class Chain(Operator):
             time = part.result_time(time)
         return time
 
+    def aheads(self) -> list[int]:
+        """For each operator how far its records lie before their time, see `Operator.result_ahead`; milliseconds."""
+        found = [0]
+        for part in self.parts:
+            found.append(part.result_ahead(found[-1]))
+        return found[:-1]
+
     def result_ahead(self, ahead: int) -> int:
         for part in self.parts:
             ahead = part.result_ahead(ahead)

@@ -32,7 +32,7 @@ class TwoSided(EventTimeOrdered):
         right: Columns of the right stream.
     """
 
-    free: ClassVar[tuple[str, ...]] = ("left", "right", "split", "how", "where", "least")
+    free: ClassVar[tuple[str, ...]] = ("left", "right", "how", "where", "least")
     broadcast: ClassVar[bool] = False
     """Whether the right stream goes to all shards."""
 

@@ -79,10 +79,12 @@ def _(aggregate: Signed, records: Sequence[Row]) -> object:
     if aggregate.column is None:
         return sum(weights)
     known = [(r[aggregate.column], w) for r, w in zip(records, weights, strict=True) if r[aggregate.column] is not None]
-    n, total = sum(w for _, w in known), math.fsum(value * w for value, w in known)
+    n, parts = sum(w for _, w in known), [value * w for value, w in known]
     if n <= 0:
         return None
-    return total / n if isinstance(aggregate.of, Mean) else total
+    if isinstance(aggregate.of, Mean) or not all(isinstance(part, int) for part in parts):
+        return math.fsum(parts) / (n if isinstance(aggregate.of, Mean) else 1)
+    return sum(parts) if -(2**63) <= sum(parts) < 2**63 else None
 
 
 @aggregated.register

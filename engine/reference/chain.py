@@ -7,6 +7,7 @@ from dataclasses import replace
 from engine.operators.chain import Chain, PassThrough, Transform
 from engine.reference.meaning import Reference
 from engine.reference.of import reference
+from engine.reference.ordered import OrderedReference
 from engine.spec.operator import SIDE, Progress, Row
 from engine.spec.steps import row_by_row
 
@@ -36,6 +37,9 @@ class ChainReference(Reference):
 
     def __init__(self, operator: Chain) -> None:
         self.parts = [reference(part) for part in operator.parts]
+        for part, ahead in zip(self.parts, operator.aheads(), strict=True):
+            if isinstance(part, OrderedReference):
+                part.ahead = ahead
         self.times = [getattr(part, "time", None) for part in operator.parts]
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:

@@ -20,10 +20,11 @@ class OrderedReference(Reference, ABC):
         self.waiting: list[Row] = []
 
     instant: ClassVar[bool] = True
+    ahead: int = 0
 
     def due(self, record: Row) -> int:
         """The watermark at which a record is applied. If the watermark is there already, the record is late."""
-        return int(record[self.time]) + 1
+        return int(record[self.time]) + 1 - self.ahead
 
     def in_time(self, record: Row) -> bool:
         """Whether a record is never late: it takes effect on what has not been applied yet."""

@@ -27,7 +27,7 @@ from engine.runtime.messages import Message, Outgoing
 from engine.spec import inputs
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
-from engine.spec.expressions import computed
+from engine.spec.expressions import values
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
 from engine.spec.log_place import Times
@@ -192,7 +192,7 @@ def routed(
     for side in job.side:
         parts = [aside.filter(pl.col(SIDE) == side.name).drop(SIDE)] if aside.height else []
         parts += [beside[side.name]] if side.name in beside else []
-        parts += [main.filter(computed(side.where, main))] if side.where and main.height else []
+        parts += [main.filter(values(side.where, main))] if side.where and main.height else []
         some = [part for part in parts if part.height]
         yield side.output, pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.columns.dictionaries import compact
 from engine.spec.errors import NewnormalError
-from engine.spec.expressions import computed, expression, of_64_bits
+from engine.spec.expressions import expression, of_64_bits, values
 from engine.spec.log_place import HIDDEN
 
 LABEL = pa.dictionary(pa.int32(), pa.string())
@@ -48,7 +48,7 @@ class Where(Step):
         expression(self.condition, "filter")
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.filter(computed(self.condition, frame))
+        return frame.filter(values(self.condition, frame))
 
     def keeps(self, column: str) -> bool:
         return True
@@ -74,7 +74,7 @@ class Columns(Step):
             expression(text, name)
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        made = [computed(text, frame).alias(name) for name, text in self.columns]
+        made = [values(text, frame).alias(name) for name, text in self.columns]
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
         return frame.select(*made, *hidden) if self.only else frame.with_columns(made)
 

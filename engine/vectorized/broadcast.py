@@ -7,7 +7,7 @@ import polars as pl
 from engine.operators.broadcast import Broadcast
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.duration import END_OF_TIME
-from engine.spec.expressions import computed
+from engine.spec.expressions import values
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.state.part_log import PartLog
@@ -60,7 +60,7 @@ class BroadcastProcessor(OrderedProcessor):
             time = pl.col(LEFT_TIME)
             pairs = pairs.filter((pl.col(RIGHT_TIME) <= time) & (time < pl.col(_UNTIL))).drop(_UNTIL)
             if self.config.where:
-                pairs = pairs.filter(computed(self.config.where, pairs))
+                pairs = pairs.filter(values(self.config.where, pairs))
         if self.config.how == "left":
             alone = records.join(pairs.select(_LEFT), on=_LEFT, how="anti") if pairs.height else records
             pairs = stacked(pairs, alone)

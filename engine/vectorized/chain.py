@@ -13,6 +13,7 @@ from engine.spec.steps import applied
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.build import build
+from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.processor import Processor, Results, StateCounts
 
 
@@ -48,6 +49,9 @@ class ChainedProcessors(Processor):
     def __init__(self, operator: Chain) -> None:
         self.parts = [build(part) for part in operator.parts]
         self.times = [getattr(part, "time", None) for part in operator.parts]
+        for part, ahead in zip(self.parts, operator.aheads(), strict=True):
+            if isinstance(part, OrderedProcessor):
+                part.ahead = ahead
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         late, held, aside = [], [], []

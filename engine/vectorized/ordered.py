@@ -75,12 +75,15 @@ class OrderedProcessor(Processor):
     instant: ClassVar[bool] = True
     """Whether each record takes effect by itself; otherwise it must wait for other records of its window."""
 
+    ahead: int = 0
+    """How far records lie before their time, milliseconds: the result of a window belongs to its last instant."""
+
     in_time_from: int | None = None
     """Records of the inputs from this number on are never late: they take effect on what has not been applied yet."""
 
     def due(self) -> pl.Expr:
         """The watermark at which a record is applied. If the watermark is there already, the record is late."""
-        return pl.col(self.time) + 1
+        return pl.col(self.time) + 1 - self.ahead
 
     @abstractmethod
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:

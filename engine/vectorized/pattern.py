@@ -9,7 +9,7 @@ import polars as pl
 
 from engine.columns.rounds import in_order, rounds
 from engine.operators.pattern import Event, Pattern
-from engine.spec.expressions import computed
+from engine.spec.expressions import values
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
@@ -56,7 +56,7 @@ class PatternProcessor(OrderedProcessor):
 
     def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
         """Applies the records to the runs; returns the runs that are left, and the matches."""
-        first = computed(self.taken[0].where, ready).fill_null(False).alias(_BEGINS)
+        first = values(self.taken[0].where, ready).fill_null(False).alias(_BEGINS)
         ready = ready.with_columns(first)
         live = ready.filter(_BEGINS).select(self.key)
         if runs.height:
@@ -108,12 +108,12 @@ class PatternProcessor(OrderedProcessor):
         hit, ended = pl.lit(False), pl.lit(False)
         for waits in range(1, last + 1):
             here = stage == waits
-            absent = [computed(event.where, met).fill_null(False) for event in self.config.absent(waits)]
+            absent = [values(event.where, met).fill_null(False) for event in self.config.absent(waits)]
             spoilt = reduce(lambda a, b: a | b, absent, pl.lit(False))
             ended = ended | (here & spoilt)
             if waits < last:
                 event = self.taken[waits]
-                holds = computed(event.where, met).fill_null(False)
+                holds = values(event.where, met).fill_null(False)
                 hit = hit | (here & holds)
                 ended = ended | (here & ~holds) if event.how == "next" else ended
         met = met.with_columns(hit.alias(_HIT)).filter(~ended)

@@ -17,6 +17,7 @@ from engine import (
     Calendar,
     Count,
     CountWindows,
+    Deduplicate,
     Discarding,
     Instant,
     Max,
@@ -164,3 +165,34 @@ def test_a_result_that_a_step_leaves_without_a_time_is_late_and_not_lost(on: str
     found = run(job, stream, on=on)
     assert [r["total"] for r in found.rows] == [2]
     assert len(found.late) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("together", [True, False])
+def test_an_operator_between_two_windows_lets_no_part_come_late(together: bool, on: str) -> None:
+    """Watermarks on whole minutes: the last part of a minute is there when the minute closes, not 1 ms later."""
+    between = first().aggregate(n=Count()).process(Deduplicate(by=("window_start",), within="1h"))
+    job = between.window(Tumbling("1m")).aggregate(parts=Count(), total=Sum("n")).write("o")
+    stream = TestStream(T0).advance_clock("1h")
+    for n in range(12):
+        stream = stream.add(reading(10 * n + 5))
+        stream = stream if together else stream.advance_watermark(f"{10 * n + 10}s")
+    found = run(job, stream.advance_watermark("10m"), on=on)
+    assert [(row["parts"], row["total"]) for row in found.rows] == [(6, 6), (6, 6)]
+    assert not found.late
+
+
+class Numbered(Reading):
+    """A whole number beside the value."""
+
+    n: int = 0
+
+
+@BOTH
+def test_a_sum_over_windows_that_retract_is_null_where_it_leaves_64_bits(on: str) -> None:
+    windows = Stream.read_json("t", Numbered).key_by("k").window(Tumbling("10s"))
+    job = windows.trigger(RETRACTING, AccumulatingAndRetracting()).aggregate(n=Sum("n"))
+    job = job.window(Tumbling("1m")).aggregate(total=Sum("n"), parts=Count()).write("o")
+    rows = [reading(1) | {"n": 2**62}, reading(11) | {"n": 2**62}, reading(61) | {"n": 2**62}]
+    found = run(job, TestStream(T0).advance_clock("1h").add(*rows).advance_watermark("10m"), on=on)
+    assert [(row.get("total"), row["parts"]) for row in found.rows] == [(None, 2), (2**62, 1)]

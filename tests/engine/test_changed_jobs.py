@@ -204,6 +204,17 @@ REFUSED: dict[str, tuple[Callable[[], Job], Callable[[], Job], str]] = {
         lambda: joined(IntervalJoin("0s", "2m")),
         "upper",
     ),
+    "a source more on the left side of a join": (
+        lambda: joined(IntervalJoin("0s", "1m")),
+        lambda: (
+            Stream.read_json("t", Reading)
+            .merge(Stream.read_json("s", Reading))
+            .key_by("k")
+            .join(Stream.read_json("u", Reading), IntervalJoin("0s", "1m"))
+            .write("o", dead=None, late=None)
+        ),
+        "split is 2, was 1",
+    ),
     "another window of a join": (
         lambda: joined(WindowJoin(Tumbling("1m"))),
         lambda: joined(WindowJoin(Tumbling("2m"))),

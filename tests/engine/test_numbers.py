@@ -35,7 +35,7 @@ from engine import (
     Variance,
 )
 from engine.spec.errors import NewnormalError
-from engine.spec.expressions import computed, expression
+from engine.spec.expressions import computed, expression, values
 from engine.testing import TestStream, run
 
 T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
@@ -110,7 +110,7 @@ def test_what_an_expression_gives_depends_neither_on_32_bits_nor_on_other_record
     "text",
     ["count(*)", "avg(v)", "v > avg(v)", "sum(v) over (partition by k)", "rank() over (order by v)", "max(v) - v",
      "lag(v) over (order by v)", "first(v)", "row_number() over (order by v)", "corr(v, w)",
-     "unnest(string_to_array(s, ','))"],
+     "unnest(string_to_array(s, ','))", "quantile_cont(v, 0.5)", "quantile_disc(v, 0.5)"],
 )  # fmt: skip
 def test_an_expression_over_several_records_is_refused_when_the_job_is_built(text: str) -> None:
     with pytest.raises(NewnormalError, match="EXPRESSION_INVALID"):
@@ -205,3 +205,48 @@ def test_the_deviation_of_one_value_is_0_or_null_as_the_job_says(on: str) -> Non
     job = windows.aggregate(zero=Std("v"), none=Std("v", of_one=None), var=Variance("v", of_one=None)).write("o")
     (found,) = run(job, TestStream(T0).advance_clock("2h").add(row(1, v=5.0)).advance_watermark("1h"), on=on).rows
     assert (found["zero"], found.get("none"), found.get("var")) == (0.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "at_fault", "expected"),
+    [
+        ("substr(s, 1, length(s) - 3)", {"s": "ab"}, None),  # the first -1 letters
+        ("n // m", {"n": -(2**63), "m": -1}, None),  # 2^63
+        ("div(n, m)", {"n": -(2**63), "m": -1}, None),
+        ("abs(n)", {"n": -(2**63)}, None),
+        ("strftime(cast(n as timestamp), '%Y')", {"n": 2**63 - 1}, None),  # the year 292,277
+        ("sqrt(v) > 3", {"v": -1.0}, None),
+        ("ln(v) < 0", {"v": 0.0}, None),
+        ("coalesce(sqrt(v), 0)", {"v": -1.0}, 0.0),
+        ("cast(sqrt(v) as varchar)", {"v": -1.0}, None),
+        ("v * 10 > 5", {"v": 1e308}, None),
+        ("v % w > 1", {"w": 0.0}, None),
+    ],
+)
+def test_one_record_that_cannot_be_computed_is_null_and_no_other_one(text: str, at_fault: Any, expected: Any) -> None:
+    well = {"n": 9, "m": 2, "v": 16.0, "w": 3.0, "s": "abcdef"}
+    alone = values(text, pl.DataFrame([well]))[0]
+    assert alone is not None
+    for rows in ([well | at_fault], [well, well | at_fault, well], [well | at_fault, well, well]):
+        found = values(text, pl.DataFrame(rows)).to_list()
+        assert found == [expected if row != well else alone for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" or ".join(f"s = '{n}'" for n in range(200)), True),
+        (" + ".join(["n"] * 100), 900),
+        ("case " + " ".join(f"when n = {n} then {n * 2}" for n in range(100)) + " end", 18),
+        (" || ".join(["s"] * 60), "7" * 60),
+    ],
+    ids=["conditions", "terms", "branches", "parts of a text"],
+)
+def test_a_long_expression_is_computed(text: str, expected: Any) -> None:
+    assert values(text, pl.DataFrame({"n": [9], "s": ["7"]}))[0] == expected
+
+
+def test_a_column_may_have_the_name_of_a_function_and_a_list_of_one_record_may_be_turned() -> None:
+    frame = pl.DataFrame({"Len": [3], "l": [[1, 2]]})
+    assert values("Len + 1", frame)[0] == 4
+    assert values("array_reverse(l)", frame)[0].to_list() == [2, 1]

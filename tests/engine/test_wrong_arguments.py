@@ -229,3 +229,11 @@ def test_right_arguments_pass() -> None:
     assert (
         BASE.window(Tumbling(10_000), 5_000).trigger(AfterCount(1), Discarding(), KeepLast(2), "10s").lateness == 10_000
     )
+
+
+def test_a_duration_may_be_a_number_of_milliseconds_wherever_a_stream_takes_one() -> None:
+    said, counted = (
+        Stream.read_json("t", Reading, out_of_orderness=some[0], idle_after=some[1], max_ahead=some[2])
+        for some in (("5s", "20s", "2m"), (5_000, 20_000, 120_000))
+    )
+    assert said.source == counted.source
