@@ -56,9 +56,7 @@ class PatternProcessor(OrderedProcessor):
 
     def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
         """Applies the records to the runs; returns the runs that are left, and the matches."""
-        first = values(self.taken[0].where, ready).fill_null(False).alias(_BEGINS)
-        ready = ready.with_columns(first)
-        live = ready.filter(_BEGINS).select(self.key)
+        live = self._with_begins(ready).filter(_BEGINS).select(self.key)
         if runs.height:
             live = pl.concat([live, runs.select(self.key)], how="vertical_relaxed")
         keys = live.unique(maintain_order=True).with_row_index(_CODE).cast({_CODE: pl.Int64})
@@ -67,14 +65,17 @@ class PatternProcessor(OrderedProcessor):
             return runs, []
         if runs.height:
             runs = runs.join(keys, on=self.key, nulls_equal=True)
-        ordered, codes = in_order(ready.drop(_BEGINS), ready[_CODE].to_numpy(), self.time)
-        records = ordered.with_columns(first)  # this column must not decide the order of records of one time
+        ordered, codes = in_order(ready, ready[_CODE].to_numpy(), self.time)
+        records = self._with_begins(ordered)  # this column must not decide the order of records of one time
         matches: list[pl.DataFrame] = []
         for positions in rounds(codes):
             self.seq += 1
             runs, found = self._round(runs, records[np.sort(positions)])
             matches += found
         return runs, matches
+
+    def _with_begins(self, records: pl.DataFrame) -> pl.DataFrame:
+        return records.with_columns(values(self.taken[0].where, records).fill_null(False).alias(_BEGINS))
 
     def _round(self, runs: pl.DataFrame, records: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
         """Applies one record of each of several keys."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 
+from engine.files import write_whole
 from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -41,12 +42,12 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
         jobs: Names of the jobs that will start.
 
     Raises:
-        NewnormalError: ``SETTINGS_FIXED``; see `compare`.
+        NewnormalError: ``SETTINGS_FIXED``, ``CHECKPOINT_UNREADABLE``; see `compare`.
     """
     for job, values in compare(settings, checkpoints, jobs).items():
-        if values:
+        if values and values != _kept(checkpoints / job):
             (checkpoints / job).mkdir(parents=True, exist_ok=True)
-            (checkpoints / job / _FILE).write_text(json.dumps(values, indent=1))
+            write_whole(checkpoints / job / _FILE, json.dumps(values, indent=1))
 
 
 def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -54,6 +55,7 @@ def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[
 
     Raises:
         NewnormalError: ``SETTINGS_FIXED``; the message names each setting, its value then and now, and the jobs.
+            ``CHECKPOINT_UNREADABLE`` if a file of settings is damaged.
     """
     wrong: dict[tuple[str, str], list[str]] = {}
     mine = {job: {name: _value(settings, name) for name in DEPENDS.get(job, ())} for job in jobs}
@@ -97,10 +99,15 @@ def _kept(checkpoint: Path) -> dict[str, str]:
     """The settings that a checkpoint was made with; empty if it was never used, or an older version made it."""
     if not (checkpoint / "metadata").exists():
         return {}
+    file = checkpoint / _FILE
     try:
-        return dict(json.loads((checkpoint / _FILE).read_text()))
-    except (OSError, ValueError, TypeError):
+        return dict(json.loads(file.read_text()))
+    except FileNotFoundError:
         return {}
+    except (OSError, ValueError, TypeError) as error:
+        what = f"{_FILE} cannot be read ({error}); the state beside it has not been touched"
+        accepted = "that file as a savepoint or a backup has it; or the file removed, if the settings are as before"
+        raise NewnormalError("CHECKPOINT_UNREADABLE", what, str(file), accepted, "nothing was started") from error
 
 
 def _value(settings: Settings, name: str) -> str:

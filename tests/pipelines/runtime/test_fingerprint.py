@@ -161,6 +161,15 @@ def test_a_refused_start_changes_nothing_and_the_old_value_still_starts(tmp_path
     check(load(), tmp_path, JOBS)
 
 
+def test_a_damaged_file_of_settings_stops_the_start_and_is_not_taken_for_none(tmp_path: Path) -> None:
+    begun(tmp_path, load())
+    file = tmp_path / "extractor" / "settings.json"
+    file.write_text(file.read_text()[:20])
+    with pytest.raises(NewnormalError, match="CHECKPOINT_UNREADABLE") as caught:
+        check(load(**{"window.size": "30s"}), tmp_path, JOBS)
+    assert caught.value.where == str(file)
+
+
 @pytest.mark.parametrize(
     "same", [{"window.size": "10000ms"}, {"window.every": "10s"}, {"window.allowed_lateness": "600s"}]
 )
