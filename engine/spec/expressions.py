@@ -26,8 +26,10 @@ from engine.spec.log_place import HIDDEN
 
 _SMALL = (pl.Int128, pl.UInt128, pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 _MANY_RECORDS = {"Agg", "Len", "Over", "Rolling", "Explode", "Filter", "Sort", "SortBy", "Gather", "Slice"}
-_OF_ORDER = {"Rank", "Shift", "ShiftAndFill", "Diff", "Range", "Reverse", "Unique", "Correlation", "Random", "RowHash"}
-_OF_ORDER |= {"Quantile"}
+_OF_ORDER = {
+    "Rank", "Shift", "ShiftAndFill", "Diff", "Range", "Reverse", "Unique", "Correlation", "Random", "RowHash",
+    "Quantile",
+}  # fmt: skip
 _ARITHMETIC = {"Plus", "Minus", "Multiply", "Add", "Sub", "Mul"}
 _FLOATS = _ARITHMETIC | {"Divide", "Div", "TrueDivide", "FloorDivide", "IntDiv", "Modulus", "Mod", "Rem", "Pow", "Log"}
 _DIVISION = {"Modulus", "Mod", "Rem", "Divide", "Div", "TrueDivide", "FloorDivide", "IntDiv"}
@@ -37,6 +39,7 @@ _OPERATORS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "Gt": operator.gt, "GtEq": operator.ge, "EqValidity": pl.Expr.eq_missing, "NotEqValidity": pl.Expr.ne_missing,
 }  # fmt: skip
 _TYPES = {kind.__name__: kind for kind in (*_SMALL, pl.Int64, pl.Float32, pl.Float64, pl.String, pl.Boolean)}
+_NULL = {"Literal": {"Scalar": {"Null": "Null"}}}
 Node = Any
 """A node of an expression as Polars writes it in JSON: its kind and what it is made of."""
 
@@ -246,8 +249,7 @@ def _binary(name: str, inputs: list[Node], made: Callable[[Node, Node], Node], t
         if name == "IntDiv" and whole:  # the only quotient that leaves 64 bits
             least = {"BinaryExpr": {"left": _same(left, -(2**63)), "op": "And", "right": _same(right, -1)}}
             none = {"BinaryExpr": {"left": none, "op": "Or", "right": least}}
-        null = {"Literal": {"Scalar": {"Null": "Null"}}}
-        return made(left, {"Ternary": {"predicate": none, "truthy": null, "falsy": right}})
+        return made(left, {"Ternary": {"predicate": none, "truthy": _NULL, "falsy": right}})
     if name in _FLOATS:
         return made(left, right)
     return made(_finite(left, types), _finite(right, types))
@@ -262,7 +264,7 @@ def _finite(node: Node, types: pl.LazyFrame) -> Node:
     if not isinstance(node, dict) or next(iter(node)) in ("Column", "Literal") or _type(node, types) != pl.Float64:
         return node
     finite = {"Function": {"input": [node], "function": {"Boolean": "IsFinite"}}}
-    return {"Ternary": {"predicate": finite, "truthy": node, "falsy": {"Literal": {"Scalar": {"Null": "Null"}}}}}
+    return {"Ternary": {"predicate": finite, "truthy": node, "falsy": _NULL}}
 
 
 def _wide(node: Node, types: pl.LazyFrame) -> Node:
