@@ -238,6 +238,8 @@ _LOADS: dict[str, Callable[[int], bytes]] = {
     "influx": _lines(lambda at: f"cpu,host={_host(at)},cpu=cpu{at % 8} user={at}i,system=0.5,idle=97.25 {_T0 * 10**6}"),
     "putval": _lines(lambda at: f'PUTVAL "{_host(at)}/interface-eth0/if_octets" interval=10 {_T0 // 1000}:{at}:5'),
     "graphite": _lines(lambda at: f"{_host(at)}.cpu.{at % 8}.idle 97.5 {_T0 // 1000}"),
+    "statsd": _lines(lambda at: f"web.requests.{at % 20}:{at % 97}|c|@0.5|#host:{_host(at)},code:200"),
+    "statsd-events": _lines(lambda at: f"_e{{7,4}}:restart|{at % 9000 + 1000}|h:{_host(at)}|t:warning|#env:x"),
     "csv": _csv,
     "syslog": lambda at: f"<34>1 {_WHEN} {_host(at)} su 7 ID47 - no entry for user{at}".encode(),
     "telegraf-logs": _json(_telegraf_line),

@@ -95,6 +95,11 @@ class InputSettings(BaseModel):
         "auto", description="CSV: what stands between two columns; `auto`: the one that the header has most often"
     )
     csv_decimal: Literal["point", "comma"] = Field("point", description="CSV: the decimal mark of numbers")
+    statsd_changes: bool = Field(
+        True,
+        description="StatsD: whether a sign before the value of a gauge (`+3`, `-3`) says that it is a change, as "
+        "StatsD and Telegraf read it; clients of DogStatsD send values below 0 so: false",
+    )
     max_parts: Whole = Field(
         250_000,
         ge=1_000,

@@ -33,6 +33,9 @@ from pipelines.jobs.normalize.remote_write import RemoteWriteDecoder
 from pipelines.jobs.normalize.remote_write_protocol import is_remote_write
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
+from pipelines.jobs.normalize.statsd import StatsdDecoder
+from pipelines.jobs.normalize.statsd_events import StatsdEventsDecoder
+from pipelines.jobs.normalize.statsd_events import begins as begins_with_event
 from pipelines.jobs.normalize.syslog import SyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.normalize.vector import VectorDecoder
@@ -49,6 +52,7 @@ class Rules:
         csv: Which columns of CSV are what.
         collectd_rates: Whether collectd has computed rates of its counters.
         most: The most parts of a message, see `pipelines.jobs.normalize.parts`.
+        statsd_changes: Whether a sign before the value of a StatsD gauge says that it is a change.
     """
 
     labels: LabelRule = LABELS
@@ -57,13 +61,14 @@ class Rules:
     csv: CsvRule = CSV
     collectd_rates: bool = True
     most: int = MOST
+    statsd_changes: bool = True
 
     @classmethod
     def of(cls, settings: InputSettings) -> Rules:
         """The rules that the settings describe."""
         text, counters = TextRule(names(settings.text_left_out)), CounterRule(names(settings.counters))
         csv, rates, most = CsvRule.of(settings), settings.collectd_rates, settings.max_parts
-        return cls(LabelRule.of(settings), text, counters, csv, rates, most)
+        return cls(LabelRule.of(settings), text, counters, csv, rates, most, settings.statsd_changes)
 
 
 RULES = Rules()
@@ -142,6 +147,13 @@ _SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
 _PRIORITY = re.compile(rb"<[0-9]{1,3}>")
 
 
+_STATSD = re.compile(rb"(?m)^[^\s:|{}\"<]+:(?:[-+.0-9][-+.0-9eE:]*\|(?:c|g|ms|h|d)|[^|\n]*\|s)(?=[|:\r]|$)")
+
+
+def _statsd(value: bytes, _: Rules) -> bool:
+    return (_STATSD.search if begins_with_event(value) else _STATSD.match)(value) is not None
+
+
 _BEFORE = re.compile(rb"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+")
 """Comments and blank lines, each with its end."""
 
@@ -213,6 +225,14 @@ FORMATS = (
     ),
     Format(
         "vector", Telemetry, "Vector: JSON of metrics", lambda rules: VectorDecoder(rules.labels), _vector,
+    ),
+    Format(
+        "statsd", Telemetry, "StatsD and DogStatsD", lambda rules: StatsdDecoder(rules.labels, rules.statsd_changes),
+        _statsd, ("*statsd*",),
+    ),
+    Format(
+        "statsd-events", Log, "DogStatsD: events and service checks",
+        lambda rules: StatsdEventsDecoder(rules.labels), lambda value, _: begins_with_event(value),
     ),
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",

@@ -118,6 +118,14 @@ GOOD: dict[str, list[bytes]] = {
         b"time,host,interface,cpu,mem\r\n1795220820,a,eth0,0.5,17\r\n1795220820.5,b:80,eth1,,18\r\n",
         b'timestamp;host;metric;value\n2026-11-21T00:27:00Z;a;"x;""y""";1e3\n2026-11-21T00:27:01Z;a;z;-1\n',
     ],
+    "statsd": [
+        b"web.requests:3|c|@0.5|#host:a,code:200\nweb.took:320:12.5|ms|#host:a|T1795220820\nmem.used:7|g|#host:b",
+        b"n,host=a,request_id=1:1|c\nn,host=a,request_id=2:4|c\nx;host=b:1|g:2|g",
+    ],
+    "statsd-events": [
+        b"_e{7,4}:restart|done|d:1795220820|h:a|t:warning|s:chef|#env:x",
+        b"_sc|web.can_connect|2|#host:a|m:refused|twice\n_e{1,0}:x||h:b",
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],
