@@ -3,9 +3,9 @@
 ``maxOffsetsPerTrigger`` counts messages, and offsets do not tell sizes: a thousand legal messages are 20 kB or 16 GB.
 So one method of ``spark-sql-kafka`` is changed (docs/decisions/0039). When Spark has planned where a micro-batch ends,
 a consumer in the driver reads up to there, keeps what each message weighs and nothing else, and the end of each
-partition is moved to where its share of the bytes is used up. A message weighs its bytes without compression and, if
-it is text, 30 more for each separator in it, as ``:1`` becomes a row of so many bytes. A plan of few messages is not
-looked at.
+partition is moved to where its share of the bytes is used up. A message weighs its bytes without compression, those
+of its headers too, and, if it is text, 30 more for each separator in it, as ``:1`` becomes a row of so many bytes. A
+plan of few messages is not looked at.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ _REACHED = f"""private java.util.Map reached(java.util.HashMap starts, {_MAP} en
         {_CLIENTS}.ConsumerRecord record = ({_CLIENTS}.ConsumerRecord) records.next();
         moved = System.nanoTime();
         long weight = 1L + Math.max(record.serializedKeySize(), 0);
+        org.apache.kafka.common.header.Header[] skipped = record.headers().toArray();
+        if (skipped.length > 0) weight += Long.parseLong(skipped[0].key());  // see bounded_records
         if (record.value() != null) weight += ((Long) record.value()).longValue();  // a tombstone has none
         if (record.offset() >= end) stop = end;
         else if (bytes > 0L && bytes + weight > share) stop = record.offset();

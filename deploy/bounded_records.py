@@ -5,7 +5,8 @@ allocates the 950 MB at once. Nothing that Kafka can be told changes that (docs/
 ``kafka-clients`` are changed. A reader gets a small stand-in for a record that is too large
 (`engine.spec.too_large`), at its own offset, and its polls end at so many bytes; a broker refuses the batch with
 ``MESSAGE_TOO_LARGE``, as it refuses a batch that is too large without compression. What is uncompressed is bounded by
-``max.message.bytes`` itself.
+``max.message.bytes`` itself, but for headers: an empty one has 2 bytes there and some 100 as objects. No job reads
+headers, so a reader skips them and keeps how many bytes they have; a broker refuses a record with too many of them.
 
 The changed jars are made once, beside the jars that were downloaded, by the Javassist that comes with PySpark: a reader
 gets a changed source of Spark's, too (`deploy.bounded_batches`).
@@ -23,9 +24,9 @@ from typing import Any, Literal
 from deploy import bounded_batches
 from deploy.java import java_home
 from engine.locks import locked
-from engine.spec.too_large import MOST_IN_BATCH, MOST_IN_POLL, MOST_IN_RECORD, STAND_IN
+from engine.spec.too_large import MOST_HEADERS, MOST_IN_BATCH, MOST_IN_POLL, MOST_IN_RECORD, STAND_IN
 
-_VERSION = 4
+_VERSION = 5
 """Version of the changes: a change here makes the jars anew."""
 _PACKAGE = "org.apache.kafka.common.record"
 _STREAM = "BoundedRecords"
@@ -87,6 +88,26 @@ _REFUSE = f"""
   if ($2 > {MOST_IN_RECORD} + 5 || $1 instanceof {_STREAM} && $2 > (({_STREAM}) $1).left)
     throw new org.apache.kafka.common.errors.RecordTooLargeException("a record has " + $2 +
       " bytes without compression; accepted: {MOST_IN_RECORD} in a record, {MOST_IN_BATCH} in a batch");
+"""
+_WITHOUT_HEADERS = """{
+  int begin = $1.position();
+  for (int n = 0; n < $2; n++) {
+    int key = org.apache.kafka.common.utils.ByteUtils.readVarint($1);
+    if (key < 0) throw new org.apache.kafka.common.InvalidRecordException("Invalid negative header key size " + key);
+    $1.position($1.position() + key);
+    int value = org.apache.kafka.common.utils.ByteUtils.readVarint($1);
+    if (value > 0) $1.position($1.position() + value);
+  }
+  String size = String.valueOf($1.position() - begin);
+  org.apache.kafka.common.header.Header all =
+    new org.apache.kafka.common.header.internals.RecordHeader(size, (byte[]) null);
+  return new org.apache.kafka.common.header.Header[] { all };
+}"""
+"""What a reader makes of headers: one whose key is how many bytes all of them have (`deploy.bounded_batches`)."""
+_REFUSE_HEADERS = f"""
+  if ($2 > {MOST_HEADERS})
+    throw new org.apache.kafka.common.errors.RecordTooLargeException("a record has " + $2 +
+      " headers; accepted: {MOST_HEADERS}");
 """
 _CONSUMER = "org.apache.kafka.clients.consumer.internals"
 _NEXT = f"""private {_PACKAGE}.Record nextFetchedRecord({_CONSUMER}.FetchConfig config) {{
@@ -197,11 +218,14 @@ def _records(gateway: Any, assist: Any, side: Literal["reader", "broker"]) -> li
     batch, record = pool.get(f"{_PACKAGE}.DefaultRecordBatch"), pool.get(f"{_PACKAGE}.DefaultRecord")
     changed = [stream, batch, record]
     batch.getDeclaredMethod("recordInputStream").insertAfter(f"$_ = new {_PACKAGE}.{_STREAM}($_);")
+    headers = record.getDeclaredMethod("readHeaders")
     if side == "reader":
         record.getDeclaredMethod("readFrom", types(_FROM_STREAM)).setBody(_READ)
+        headers.setBody(_WITHOUT_HEADERS)
         changed += _polls(assist, pool)
     else:
         record.getDeclaredMethod("readPartiallyFrom", types(_PARTLY)).insertBefore(_REFUSE)
+        headers.insertBefore(_REFUSE_HEADERS)
     return changed
 
 

@@ -15,6 +15,8 @@ MOST_IN_BATCH = 256 << 20
 """Bytes to which a batch is decompressed at most; what lies behind is refused."""
 MOST_IN_POLL = 64 << 20
 """Bytes of records after which a poll of Kafka's client in Java ends; the record that passes them is still in it."""
+MOST_HEADERS = 10_000
+"""Headers of a record that a broker of ours takes. Readers skip them, whatever their number."""
 STAND_IN = b"newnormal:record-too-large:"
 """Begin of the stand-in; the size of the record in bytes follows, or -1 if the batch had too many bytes before it.
 

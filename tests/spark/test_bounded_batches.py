@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 from pyspark.sql import SparkSession
 
 from deploy.embedded.endpoints import Endpoints
@@ -34,10 +34,14 @@ class Sample(Record):
 
 
 def sample(name: str, second: int, size: int = 0) -> bytes:
+    """A sample of so many bytes more than it needs, in a field that nobody knows."""
     return json.dumps({"time": T0 + second * 1000, "name": name, "value": 1.0, "unknown": "x" * size}).encode()
 
 
-def send(bootstrap: str, topic: str, partition: int, messages: list[bytes], *, transaction: bool) -> None:
+def send(
+    bootstrap: str, topic: str, partition: int, messages: list[bytes], *, transaction: bool, headers: int = 0
+) -> None:
+    """Sends messages, each with a header of so many bytes."""
     options = {"compression.type": "zstd", "message.max.bytes": 20 * MB, "batch.size": 20 * MB, "linger.ms": 100}
     given = {"transactional.id": uuid.uuid4().hex} if transaction else {}
     producer = Producer({"bootstrap.servers": bootstrap, **options, **given})
@@ -45,11 +49,16 @@ def send(bootstrap: str, topic: str, partition: int, messages: list[bytes], *, t
         producer.init_transactions()
         producer.begin_transaction()
     for message in messages:
-        producer.produce(topic, message, partition=partition)
+        producer.produce(topic, message, partition=partition, headers=[("h", b"x" * headers)] if headers else [])
         producer.poll(0)
     if transaction:
         producer.commit_transaction()
     assert not producer.flush(60)
+
+
+def size(message: Message) -> int:
+    """Bytes of a message's value and of its headers."""
+    return len(message.value() or b"") + sum(len(value) for _, value in message.headers() or ())  # type: ignore[misc, arg-type]
 
 
 @pytest.mark.spark
@@ -66,12 +75,14 @@ def test_a_micro_batch_has_no_more_bytes_than_its_bound_and_each_partition_a_sha
         .write(f"{topic}.results")
     )
     ensure_topics(endpoints.bootstrap, {topic: {"max.message.bytes": "16000000"}}, 2)
-    large = [sample("large", second, 8 * MB) for second in range(LARGE)]
+    large = [sample("large", second, 8 * MB) for second in range(LARGE // 2)]
     send(endpoints.bootstrap, topic, 0, large, transaction=False)
+    with_headers = [sample("large", second) for second in range(LARGE // 2, LARGE)]
+    send(endpoints.bootstrap, topic, 0, with_headers, transaction=False, headers=8 * MB)
     # the offsets of the last ones of a transaction are markers, which no reader ever gets
     for _ in range(3):
         send(endpoints.bootstrap, topic, 1, [sample("small", 1)] * (SMALL // 3), transaction=True)
-    sizes = {(m.partition(), m.offset()): len(m.value() or b"") for m in content(endpoints.bootstrap, topic)}
+    sizes = {(m.partition(), m.offset()): size(m) for m in content(endpoints.bootstrap, topic)}
     ends, clock = list[Mapping[str, int]](), LARGE
 
     def planned(report: BatchReport) -> None:
@@ -92,7 +103,7 @@ def test_a_micro_batch_has_no_more_bytes_than_its_bound_and_each_partition_a_sha
     assert counted() == [("large", 10)] * (LARGE // 10) + [("small", SMALL)]
     begun, most = {"0": 0, "1": 0}, 0
     for end in ends:
-        read = [size for (p, offset), size in sizes.items() if begun[str(p)] <= offset < end[str(p)]]
+        read = [bytes_ for (p, offset), bytes_ in sizes.items() if begun[str(p)] <= offset < end[str(p)]]
         most, begun = max(most, sum(read)), dict(end)
     assert 8 * MB < most <= Runtime.max_bytes
     assert ends[0]["1"] >= SMALL, "the small messages are all read with the first large ones"
