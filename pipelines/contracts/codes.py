@@ -335,6 +335,11 @@ gateway(
     "the gateway failed at a request (500): a fault of the gateway's own; its log names the place",
     "report it with the line of the log; see what this agent sends",
 )
+gateway(
+    "STATSD_SERIES",
+    "a gateway holds as many series of StatsD as `gateway.statsd_series` says, or too many bytes of events",
+    "send fewer series, e.g. no ids in names and tags, or raise the setting",
+)
 gateway("GATEWAY_RATE", "a sender is faster than `gateway.rate`; it sends the same again later", "raise the setting")
 gateway(
     "GATEWAY_KAFKA",

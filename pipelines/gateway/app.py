@@ -33,6 +33,7 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
     app = FastAPI(title="Newnormal gateway", docs_url=None, redoc_url=None, openapi_url=None)
     access = Access(settings.gateway.reached, token)
     handler = Handler(settings, writer, access, pool)
+    app.state.metrics = handler.metrics
     rules = Rules.of(settings.input)
     influx = Influx(rules)
     pushed: dict[str, Protocol] = {

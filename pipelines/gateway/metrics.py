@@ -39,9 +39,13 @@ class Metrics:
         self._bytes.labels(protocol).inc(received)
         self._seconds.labels(protocol).observe(seconds)
 
-    def refused(self, protocol: str, code: str) -> None:
-        """Counts a request of which nothing was taken."""
-        self._refused.labels(protocol, code).inc()
+    def received(self, protocol: str, count: int) -> None:
+        """Counts bytes that came without a request."""
+        self._bytes.labels(protocol).inc(count)
+
+    def refused(self, protocol: str, code: str, count: int = 1) -> None:
+        """Counts requests, or lines of StatsD, of which nothing was taken."""
+        self._refused.labels(protocol, code).inc(count)
 
     def written(self, protocol: str, records: int) -> None:
         """Counts records that Kafka has acknowledged."""

@@ -13,6 +13,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
+from pipelines.gateway.statsd_port import StatsdPort
 from pipelines.gateway.writer import Writer
 from pipelines.serving.server import WebServer, listening
 
@@ -44,12 +45,15 @@ class Gateway:
         self._pool = ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "gateway")
         self._writer = Writer(bootstrap, timeout, limits.max_in_flight)
         app = create_app(settings, self._writer, token, self._pool)
+        self._statsd = StatsdPort(settings, self._writer, app.state.metrics) if limits.statsd_port else None
         self._server = WebServer(app, listener, timeout // 1000 + _GRACE_SECONDS)
         self.url = self._server.url
 
     def close(self) -> None:
         """Takes no more requests, and returns when those under way are answered."""
         self._server.stop()
+        if self._statsd:
+            self._statsd.close()
         self._writer.close()
         self._pool.shutdown()
 

@@ -36,6 +36,15 @@ class GatewaySettings(AccessSettings):
     rate: Whole = Field(
         0, ge=0, le=10**12, description="bytes a second, as they are sent, from each sender's address; 0: no limit"
     )
+    statsd_port: Whole = Field(
+        0, ge=0, le=65535, description="port for StatsD and DogStatsD, UDP and TCP, at `gateway.host`; 0: none"
+    )
+    statsd_interval: Length = Field(
+        "10s", description="StatsD: the length of the intervals over which lines are aggregated"
+    )
+    statsd_series: Whole = Field(
+        100_000, ge=1, le=10_000_000, description="StatsD: the most series that are held; further ones are left out"
+    )
     timeout: Length = Field(
         "4s",
         description="how long a request waits for Kafka; shorter than agents wait, since one that gives up first "

@@ -108,13 +108,27 @@ def _unpacked(line: str) -> list[str]:
 
 @remembered(1 << 17, lambda rule, name, tags: len(name) + len(tags))
 def series(rule: LabelRule, name: str, tags: str) -> tuple[str, str]:
-    """The machine, empty if no tag names it, and the metric of a name with tags; both empty if a tag is too long.
-
-    Tags stand behind the name too, as Telegraf, Graphite and Librato write them: ``name,k=v``, ``name;k=v``,
-    ``name#k=v``. A tag without a value is ``true``; several values of a tag are joined by commas.
+    """The machine, empty if no tag names it, and the metric of a name with tags; an empty one if it is too long.
 
     >>> series(LabelRule(), "web.requests,host=a", "code:200,canary")
     ('a', 'web.requests{canary=true,code=200}')
+    """
+    name, pairs = named(name, tags)
+    labels: dict[str, str] = {}
+    for key, value in pairs:
+        labels[key] = f"{labels[key]},{value}" if key in labels else value
+    machine, inside = rule.apply(labels.items())
+    return machine, f"{name}{inside}" if len(name) + len(inside) <= LONGEST else ""
+
+
+def named(name: str, tags: str) -> tuple[str, list[tuple[str, str]]]:
+    """The name alone, and all tags.
+
+    Tags stand behind the name too, as Telegraf, Graphite and Librato write them: ``name,k=v``, ``name;k=v``,
+    ``name#k=v``. A tag without a value is ``true``.
+
+    >>> named("web.requests,host=a", "code:200,canary")
+    ('web.requests', [('host', 'a'), ('code', '200'), ('canary', 'true')])
     """
     found = _TAGGED.fullmatch(name)
     pairs = [each.partition("=") for each in _BETWEEN.split(found[2])] if found else []
@@ -123,10 +137,4 @@ def series(rule: LabelRule, name: str, tags: str) -> tuple[str, str]:
     else:
         pairs = []
     pairs += [each.partition(":") for each in tags.split(",")]
-    labels: dict[str, str] = {}
-    for key, mark, value in pairs:
-        given = value if mark else "true"
-        if key and given:
-            labels[key] = f"{labels[key]},{given}" if key in labels else given
-    machine, inside = rule.apply(labels.items())
-    return machine, f"{name}{inside}" if len(name) + len(inside) <= LONGEST else ""
+    return name, [(key, value if mark else "true") for key, mark, value in pairs if key and (value or not mark)]
