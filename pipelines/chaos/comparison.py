@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from engine.spec.duration import duration_ms
 from pipelines.chaos.verifier.lives import Restored
@@ -14,6 +14,8 @@ from pipelines.versions.version import Version
 
 REFERENCE = "reference"
 """Name of that version: ``newnormal run --as reference --until now`` runs it."""
+
+_ALL_OF_IT: Mapping[str, int | None] = {FIRST: None}
 
 
 def make_reference(settings: Settings) -> None:
@@ -29,19 +31,27 @@ def make_reference(settings: Settings) -> None:
     Registry(settings).put(Version(name=REFERENCE, base=FIRST, jobs=jobs, created=1))
 
 
-def site(settings: Settings, until: int, versions: Sequence[str] = (FIRST,), restored: Restored | None = None) -> Site:
+def site(
+    settings: Settings,
+    until: int,
+    versions: Mapping[str, int | None] = _ALL_OF_IT,
+    restored: Restored | None = None,
+) -> Site:
     """What is verified.
 
     Args:
         settings: The settings with which the versions ran, with the addresses of both servers.
         until: Windows that end by then are closed and compared, epoch milliseconds.
-        versions: The versions that ran while there were faults.
+        versions: The versions that ran while there were faults, and the event time from which each read; ``None``: all.
         restored: If the first of them went back to a savepoint meanwhile: when.
     """
     return Site(
         bootstrap=settings.kafka.bootstrap or "",
         elasticsearch=settings.elasticsearch.url or "",
-        versions=[_written(name, settings.alias, restored if name == FIRST else None) for name in versions],
+        versions=[
+            _written(name, settings.alias, restored if name == FIRST else None, since)
+            for name, since in versions.items()
+        ],
         reference=_written(REFERENCE, None),
         window=duration_ms(settings.window.size),
         out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
@@ -50,6 +60,6 @@ def site(settings: Settings, until: int, versions: Sequence[str] = (FIRST,), res
     )
 
 
-def _written(name: str, alias: str | None, restored: Restored | None = None) -> Written:
+def _written(name: str, alias: str | None, restored: Restored | None = None, since: int | None = None) -> Written:
     suffix = VersionNames(name).suffix
-    return Written(name, suffix, f"{alias}{suffix}-2*" if alias else None, restored)
+    return Written(name, suffix, f"{alias}{suffix}-2*" if alias else None, restored, since)

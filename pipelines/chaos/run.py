@@ -105,7 +105,8 @@ class Conductor:
             window = duration_ms(self.settings.window.size)
             begin = (int(time.time() * 1000) - _AGO_MS) // window * window
             driver = DriverProcess(state, environment, state / "driver.log", "run")
-            of_archive = ("--job", "extractor", "--from", iso(begin)) if self.restore else ()
+            since = begin - window if self.restore else None  # the first samples are up to two seconds out of order
+            of_archive = ("--job", "extractor", "--from", iso(since)) if since is not None else ()
             second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND, *of_archive)
             lives = list[int]() if self.restore else None
             agenda = list(operations(driver, second, settings, lives)) if self.replay else []
@@ -123,7 +124,8 @@ class Conductor:
             self.say("counting")
             done = any(each.operation for each in self.disturbances)
             restored = Restored(saved_until(settings), lives) if lives else None
-            tally = verify(site(settings, until, (FIRST, SECOND) if done else (FIRST,), restored))
+            versions = {FIRST: None} | ({SECOND: since} if done else {})
+            tally = verify(site(settings, until, versions, restored))
             return Course(self.disturbances, results.course, tally)
 
     def _process_all(self, driver: DriverProcess, second: DriverProcess) -> None:

@@ -40,6 +40,10 @@ class RawTopic:
     records: pl.DataFrame
     refused: dict[tuple[int, int], str]
 
+    def since(self, begin: int | None) -> RawTopic:
+        """The same without the good records of event times before an instant, epoch milliseconds; ``None``: all."""
+        return self if begin is None else RawTopic(self.records.filter(pl.col("time") >= begin), self.refused)
+
 
 def samples(messages: Iterable[LogMessage]) -> RawTopic:
     """The samples in messages of `telemetry.json`."""

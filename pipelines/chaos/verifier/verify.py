@@ -40,12 +40,15 @@ class Written:
         documents: The pattern of its indices; ``None`` if it stores none.
         restored: If its jobs went back to a savepoint: when. docs/savepoints.md says that what they had written since
             then is in their topics twice; the last one counts.
+        since: The event time of ``newnormal replay --from``, epoch milliseconds, before which the version read nothing;
+            ``None``: it read all. No record but those that are too late may lie before it.
     """
 
     name: str
     suffix: str
     documents: str | None
     restored: Restored | None = None
+    since: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def _check(
 ) -> Final:
     """Checks what one version has written; returns the final revision of each of its verdicts."""
     own, bounds, reach = Tally(), (site.window, site.until), site.out_of_orderness
+    raw, raw_lines = raw.since(version.since), raw_lines.since(version.since)
 
     def rows(topic: str, types: Mapping[str, Any]) -> pl.DataFrame:
         return log_reader.columns(log_reader.read(site.bootstrap, topic + version.suffix), types)

@@ -12,7 +12,7 @@ from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.finding import Tally
 from pipelines.chaos.verifier.lives import ARRIVED, Restored
 from pipelines.chaos.verifier.log_reader import LogMessage
-from pipelines.chaos.verifier.raw_records import LINES, RULE_FIELDS, SAMPLES, lines, refused_controls, samples
+from pipelines.chaos.verifier.raw_records import LINES, RULE_FIELDS, SAMPLES, RawTopic, lines, refused_controls, samples
 from pipelines.chaos.verifier.verdict_checks import (
     check_documents,
     check_reference,
@@ -105,6 +105,13 @@ def test_a_window_that_was_revised_is_judged_by_its_highest_revision() -> None:
 )
 def test_a_fault_planted_in_one_window_is_found_as_what_it_is(features: list[dict[str, Any]], wrong: str) -> None:
     assert [(each.wrong, each.count) for each in _metrics(features).findings] == [(wrong, 1)]
+
+
+def test_a_version_that_begins_later_needs_no_windows_of_the_time_before_but_all_dead_letters() -> None:
+    later = RawTopic(RAW, {(0, 10): "JSON_MALFORMED"}).since(10_000)
+    assert _metrics([FEATURES[3], FEATURES[1]], LATE.clear(), later.records).findings == []
+    assert later.refused == {(0, 10): "JSON_MALFORMED"}
+    assert _metrics(FEATURES, LATE.clear(), later.records).findings  # windows that nobody sent it anything of
 
 
 def test_a_sample_that_is_in_its_window_and_in_the_late_topic_is_found() -> None:
