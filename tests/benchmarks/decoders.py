@@ -17,8 +17,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from engine.spec.decoder import Messages
 from engine.spec.errors import NewnormalError
 from pipelines.evaluation import show
-from pipelines.jobs.normalize.formats import BY_NAME, RULES
+from pipelines.jobs.normalize.formats import BY_NAME, Rules
 
+RULES = Rules(machine="web-1")
+"""Lines that name no machine are of this one."""
 _T0 = 1_795_220_820_000
 _BAR = 150_000
 _MACHINES = 100
@@ -245,5 +247,17 @@ _LOADS: dict[str, Callable[[int], bytes]] = {
     "telegraf-logs": _json(_telegraf_line),
     "influx-logs": _lines(lambda at: f'tail,host={_host(at)},path=/x message="no user{at}",level="warn" {_T0 * 10**6}'),
     "shipped-logs": _json(_ecs_line),
+    "log-file": lambda at: f"{_WHEN[:-1]}+01:00 {_host(at)} sshd[7]: no entry for user{at}".encode(),
+    "cri": lambda at: f"{_WHEN} stdout F no entry for user{at}".encode(),
+    "docker-json": lambda at: f'{{"log":"no \\"entry\\" {at}\\n","stream":"stdout","time":"{_WHEN}"}}'.encode(),
+    "web-log": lambda at: (
+        f'192.0.2.{at % 256} - - [21/Nov/2026:00:{at // 60 % 60:02}:{at % 60:02} +0000]'
+        f' "GET /items/{at} HTTP/1.1" 200 17 "https://example.org/" "Mozilla/5.0 (X11; Linux x86_64)"'
+    ).encode(),
+    "logfmt": lambda at: f'ts={_WHEN} caller=x.go:7 level=warn msg="no entry for {at}" host={_host(at)} n=7'.encode(),
+    "gelf": _json(
+        lambda at: {"version": "1.1", "host": _host(at), "short_message": f"no entry for user{at}",
+                    "timestamp": _T0 / 1000, "level": 3, "_app": "shop"}
+    ),
 }  # fmt: skip
 """Makes the message with a number, for each format; some lines, samples or records, as agents send them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from pipelines.contracts.setting_types import Accepts, Whole
+from pipelines.contracts.setting_types import Accepts, TimeZone, Whole
 
 _LABEL = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./:-]{0,199}")
 _COLUMN = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
@@ -36,6 +36,12 @@ Labels = Annotated[str, _each(_LABEL), Accepts("nothing, or names of labels with
 Columns = Annotated[str, _each(_COLUMN), Accepts("nothing, or names of columns with commas between them")]
 FieldGlobs = Annotated[
     str, _each(_FIELD), Accepts("nothing, or globs measurement.field of * and ? with commas between them")
+]
+
+DefaultMachine = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, pattern=r"^(?:[^\s\x00-\x1f\x7f]{1,512})?$"),
+    Accepts("nothing, or a name without blanks, at most 512 characters"),
 ]
 
 
@@ -99,6 +105,10 @@ class InputSettings(BaseModel):
         True,
         description="StatsD: whether a sign before the value of a gauge (`+3`, `-3`) says that it is a change, as "
         "StatsD and Telegraf read it; clients of DogStatsD send values below 0 so: false",
+    )
+    timezone: TimeZone = Field("UTC", description="IANA name of the time zone of times in lines of text that name none")
+    default_machine: DefaultMachine = Field(
+        "", description="the machine of log lines in which nothing names one; nothing: such lines are dead letters"
     )
     max_parts: Whole = Field(
         250_000,

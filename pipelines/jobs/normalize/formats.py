@@ -15,11 +15,15 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.container_logs import CriDecoder, DockerDecoder, looks_like_cri, looks_like_docker
 from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.csv_layout import CSV, CsvRule, looks_like_csv
 from pipelines.jobs.normalize.csv_lines import CsvDecoder
+from pipelines.jobs.normalize.gelf import GelfDecoder, looks_like_gelf
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.log_file import LogFileDecoder, looks_like_log_file
+from pipelines.jobs.normalize.logfmt import LogfmtDecoder, looks_like_logfmt
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
 from pipelines.jobs.normalize.metricbeat import MetricbeatDecoder
@@ -39,6 +43,7 @@ from pipelines.jobs.normalize.statsd_events import begins as begins_with_event
 from pipelines.jobs.normalize.syslog import SyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.normalize.vector import VectorDecoder
+from pipelines.jobs.normalize.web_logs import WebLogDecoder, looks_like_web_log
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Rules:
         collectd_rates: Whether collectd has computed rates of its counters.
         most: The most parts of a message, see `pipelines.jobs.normalize.parts`.
         statsd_changes: Whether a sign before the value of a StatsD gauge says that it is a change.
+        zone: The time zone of times in lines of text that name none.
+        machine: The machine of log lines that name none; empty: such lines are refused.
     """
 
     labels: LabelRule = LABELS
@@ -62,13 +69,16 @@ class Rules:
     collectd_rates: bool = True
     most: int = MOST
     statsd_changes: bool = True
+    zone: str = "UTC"
+    machine: str = ""
 
     @classmethod
     def of(cls, settings: InputSettings) -> Rules:
         """The rules that the settings describe."""
         text, counters = TextRule(names(settings.text_left_out)), CounterRule(names(settings.counters))
         csv, rates, most = CsvRule.of(settings), settings.collectd_rates, settings.max_parts
-        return cls(LabelRule.of(settings), text, counters, csv, rates, most, settings.statsd_changes)
+        zone, machine = settings.timezone, settings.default_machine
+        return cls(*(LabelRule.of(settings), text, counters, csv, rates, most, settings.statsd_changes, zone, machine))
 
 
 RULES = Rules()
@@ -233,6 +243,31 @@ FORMATS = (
     Format(
         "statsd-events", Log, "DogStatsD: events and service checks",
         lambda rules: StatsdEventsDecoder(rules.labels), lambda value, _: begins_with_event(value),
+    ),
+    Format(
+        "cri", Log, "CRI: lines of containers' log files",
+        lambda rules: CriDecoder(rules.zone, rules.machine), lambda value, _: looks_like_cri(value),
+    ),
+    Format(
+        "docker-json", Log, "Docker's log driver json-file",
+        lambda rules: DockerDecoder(rules.zone, rules.machine), lambda value, _: looks_like_docker(value),
+    ),
+    Format(
+        "log-file", Log, "lines of syslog's files, such as `/var/log/syslog`; omkafka without a template",
+        lambda rules: LogFileDecoder(rules.zone, rules.machine), lambda value, _: looks_like_log_file(value),
+    ),
+    Format(
+        "web-log", Log, "access and error logs of Apache and nginx",
+        lambda rules: WebLogDecoder(rules.zone, rules.machine), lambda value, _: looks_like_web_log(value),
+    ),
+    Format(
+        "logfmt", Log, "logfmt: `level=info msg=\"text\" key=value`",
+        lambda rules: LogfmtDecoder(rules.zone, rules.machine, rules.labels),
+        lambda value, _: looks_like_logfmt(value),
+    ),
+    Format(
+        "gelf", Log, "GELF, Graylog's JSON of log lines", lambda rules: GelfDecoder(rules.machine),
+        lambda value, _: looks_like_gelf(value),
     ),
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",

@@ -22,7 +22,7 @@ Line = tuple[int, str, str, int, str]
 NO_PROGRAM = "-"
 """The program of a line that names none, as in syslog: the program is a part of a line's identity, and not empty."""
 
-_LONGEST_LINE = 65_536
+LONGEST_LINE = 65_536
 _NO_LINE = "the message holds no text that could be a log line"
 
 
@@ -87,7 +87,7 @@ def _are_fine(lines: list[Line]) -> bool:
     return (
         max(map(abs, times)) <= 2**53
         and all(0 < len(name) <= LONGEST for names in (set(entities), set(programs)) for name in names)
-        and max(map(len, texts)) <= _LONGEST_LINE
+        and max(map(len, texts)) <= LONGEST_LINE
     )
 
 
@@ -116,8 +116,8 @@ def _checked(line: Line) -> Line:
         raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
     if not (isinstance(entity, str) and isinstance(program, str) and isinstance(text, str)):
         raise TypeError("machine, program and message must be text")
-    if len(entity) > LONGEST or len(program) > LONGEST or len(text) > _LONGEST_LINE:
-        raise ValueError(f"a name is longer than {LONGEST} characters, or the text longer than {_LONGEST_LINE}")
+    if len(entity) > LONGEST or len(program) > LONGEST or len(text) > LONGEST_LINE:
+        raise ValueError(f"a name is longer than {LONGEST} characters, or the text longer than {LONGEST_LINE}")
     if abs(time) > 2**53:
         raise ValueError(f"time {time} is beyond all calendars")
     text.encode()  # a lone surrogate is no text

@@ -36,7 +36,7 @@ def _text(value: bytes | None) -> str | None:
         return None
 
 
-def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame:
+def lines(values: pa.Array, refusals: Refusals, whole: str = "", end: str = " \t\r\n") -> pl.DataFrame:
     """The lines of the messages: columns ``row``, ``number`` (the line in its message, from 1) and ``line``.
 
     Line ends, blank lines and blanks at both ends are left out.
@@ -47,6 +47,7 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame
         whole: A pattern of a line, where lines may hold line ends in quotes; it is used for messages in which one may
             be, all with backslashes among them. Messages that do not consist of such lines and line ends alone are
             refused (``LINE_INVALID``).
+        end: What is left out at the ends of lines.
     """
     frame = texts(values, refusals)
     split = pl.col("text").str.split("\n")
@@ -64,7 +65,7 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame
             split = pl.when("quoted").then(split.list.eval(pl.element().filter(pl.element() != ""))).otherwise(split)
     numbers = pl.int_ranges(1, pl.col("line").list.len() + 1, dtype=pl.Int32).alias("number")
     frame = frame.select("row", line=split).with_columns(numbers).explode("line", "number")
-    frame = frame.with_columns(pl.col("line").str.strip_chars(" \t\r\n"))
+    frame = frame.with_columns(pl.col("line").str.strip_chars_start(" \t\r\n").str.strip_chars_end(end))
     return frame.filter(pl.col("line").fill_null("") != "")
 
 

@@ -82,6 +82,35 @@ GOOD: dict[str, list[bytes]] = {
         b"<34>1 2026-11-21T00:27:00.013Z a su 7 ID47 [x@1 k=\"v\\]\"] \xef\xbb\xbfno entry",
         b"<13>Nov 21 00:27:00 a sshd[7]: no",
     ],
+    "log-file": [
+        b"2026-11-26T09:07:30.123456+01:00 web-1 sshd[7]: error: no",
+        b"Jun 14 15:16:01 combo sshd(pam_unix)[19939]: authentication failure; uid=0\n"
+        b"Jun 19 04:09:11 combo syslogd 1.4.1: restart.\nJun 20 04:09:11 combo last message repeated 2 times",
+    ],
+    "cri": [
+        b"2016-10-06T00:17:09.669794202Z stdout F The content of the log entry 1",
+        b"2016-10-06T00:17:09.669794202Z stdout P First line of log entry 2\n"
+        b"2016-10-06T00:17:10.113242941Z stdout F Last line of the log entry 2",
+    ],
+    "docker-json": [
+        b'{"log":"Log line is here\\n","stream":"stdout","time":"2019-01-01T11:11:11.111111111Z"}',
+        b'{"log":"a \\"b\\" ","stream":"stderr","attrs":{"tag":"shop","x":"y"},"time":"2019-01-01T11:11:11.1Z"}\n'
+        b'{"log":"c\\n","stream":"stderr","attrs":{"tag":"shop","x":"y"},"time":"2019-01-01T11:11:11.2Z"}',
+    ],
+    "web-log": [
+        b'127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326\n'
+        b'127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /b.gif HTTP/1.0" 503 2326 "http://a/b.html" "Mozilla/4.08"',
+        b"[Fri Sep 09 10:42:29.902022 2011] [core:error] [pid 35708:tid 4328636416] [client 72.15.99.187] no file",
+        b"2026/11/26 09:07:30 [error] 7#8: *1 open() failed (2: No such file or directory)",
+    ],
+    "logfmt": [
+        b'ts=2026-11-26T09:07:30.123Z caller=main.go:7 level=warn msg="no \\"x\\"" host=web-1:80\n'
+        b"time=1795220820.5 level=info msg=hi host=a app=shop",
+    ],
+    "gelf": [
+        b'{"version":"1.1","host":"example.org","short_message":"A short message that helps you identify it",'
+        b'"full_message":"Backtrace here","timestamp":1385053862.3072,"level":1,"_user_id":9001,"_some_info":"foo"}',
+    ],
     "shipped-logs": [
         b'{"@timestamp":"2026-11-21T00:27:00.013Z","host":{"name":"a"},"log":{"level":"error"},"message":"no"}',
         b'[{"date":1795220820.013,"host":"a","log":"no"},{"date":1795220821,"host":"a","log":"yes"}]',

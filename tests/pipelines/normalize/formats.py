@@ -15,10 +15,12 @@ from pipelines.jobs.normalize.formats import BY_NAME, Rules
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 ARRIVED = 1_795_220_900_000
+RULES = Rules(machine="edge")
+"""Lines that name no machine are of the machine ``edge``."""
 
 
 def decoder(name: str) -> Decoder:
-    return BY_NAME[name].build(Rules())
+    return BY_NAME[name].build(RULES)
 
 
 def decoded(by: Decoder, *values: bytes | None, arrived: int = ARRIVED) -> Decoded:

@@ -10,7 +10,7 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.formats import BY_NAME, FORMATS, guess
 from tests.pipelines.normalize.examples import GOOD
-from tests.pipelines.normalize.formats import decoded, decoder, expected_schema, fates, rows
+from tests.pipelines.normalize.formats import RULES, decoded, decoder, expected_schema, fates, rows
 
 SILENT = {
     "collectd": "values of null: the agent has no value yet",
@@ -105,7 +105,7 @@ def test_mixed_formats_in_one_topic_become_what_each_becomes_alone(
 ) -> None:
     names = [form.name for form in FORMATS if form.record is record]
     values = data.draw(st.lists(st.sampled_from(names).flatmap(anything), min_size=1, max_size=6))
-    found = decoded(AnyFormatDecoder(record), *values)
+    found = decoded(AnyFormatDecoder(record, RULES), *values)
     for at, value in enumerate(values):
         form = guess(value, record)
         mine = [row | {"__row": 0} for row in rows(found) if row["__row"] == at]
