@@ -17,6 +17,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.files import recovered
 from engine.spark.checkpoint_offsets import last_committed, offsets_of
 from engine.spark.hadoop_path import HadoopPath, files
 from engine.spec.errors import NewnormalError
@@ -94,7 +95,7 @@ def _offsets(copy: Path, batch: int) -> dict[str, dict[str, int]]:
 def _link(checkpoint: Path, target: Path, batch: int) -> None:
     target.mkdir(parents=True)
     for name in _SMALL:
-        if (checkpoint / name).exists():
+        if recovered(checkpoint / name).exists():
             _fetched(checkpoint / name, target / name)
     wanted = [Path(folder) / str(batch) for folder in ("offsets", "commits") if batch >= 0]
     folders = [initial.FOLDER, *(["state", "sources"] if batch >= 0 else [])]

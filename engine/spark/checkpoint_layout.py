@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.files import write_whole
+from engine.files import recovered, write_whole
 from engine.operators.chain import Chain
 from engine.operators.windows import WindowAggregate
 from engine.spec.errors import NewnormalError
@@ -100,7 +100,7 @@ def _kept(file: Path) -> Any:
         NewnormalError: ``CHECKPOINT_UNREADABLE``.
     """
     try:
-        kept = json.loads(file.read_text())
+        kept = json.loads(recovered(file).read_text())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -117,7 +117,7 @@ def _kept(file: Path) -> Any:
 
 
 def _keep(file: Path, value: Mapping[str, object]) -> None:
-    if (file.exists() and _kept(file)) != value:
+    if _kept(file) != value:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(value))
 

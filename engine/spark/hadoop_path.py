@@ -194,9 +194,14 @@ class HadoopPath(PosixPath):
         return other
 
     def replace(self, target: Any) -> HadoopPath:
-        """Renames the file; a target that exists is deleted before, so a reader may find neither for a moment."""
-        HadoopPath(target).unlink(missing_ok=True)
-        return self.rename(target)
+        """Renames the file onto a target that may exist, as Spark does with its own files.
+
+        HDFS does it at once. Elsewhere Hadoop deletes the target first, so a kill may leave none of that name
+        (`engine.files.recovered`).
+        """
+        other = HadoopPath(target)
+        self._call(lambda store, path: _over(path, _java_path(str(other))))
+        return other
 
     def unlink(self, missing_ok: bool = False) -> None:
         if not self._call(lambda store, path: store.delete(path, False)) and not missing_ok:
@@ -240,10 +245,23 @@ class HadoopPath(PosixPath):
             raise _translated(error.java_exception, str(self)) from error
 
 
-def _hadoop(address: str) -> Any:
+def _java(address: str) -> Any:
     from engine.spark.java_process import java  # noqa: PLC0415  see the module's docstring
 
-    return java(lambda: _jars(address)).org.apache.hadoop
+    return java(lambda: _jars(address))
+
+
+def _hadoop(address: str) -> Any:
+    return _java(address).org.apache.hadoop
+
+
+def _over(source: Any, target: Any) -> None:
+    java = _java(str(target.toString()))
+    way = java.org.apache.hadoop.fs.Options.Rename.OVERWRITE
+    overwrite = java.java.lang.reflect.Array.newInstance(way.getClass(), 1)
+    overwrite[0] = way
+    context = java.org.apache.hadoop.fs.FileContext
+    context.getFileContext(source.toUri(), _configuration(str(source.toString()))).rename(source, target, overwrite)
 
 
 def _jars(address: str) -> dict[str, str]:

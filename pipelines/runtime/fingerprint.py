@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 
-from engine.files import write_whole
+from engine.files import recovered, write_whole
 from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -101,7 +101,7 @@ def _kept(checkpoint: Path) -> dict[str, str]:
         return {}
     file = checkpoint / _FILE
     try:
-        return dict(json.loads(file.read_text()))
+        return dict(json.loads(recovered(file).read_text()))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError) as error:
