@@ -40,6 +40,13 @@ class Aggregate(ABC):
     def finish(self) -> pl.Expr:
         """Expression of the result, from the columns of one partial."""
 
+    def beyond(self) -> pl.Expr | None:
+        """Expression: whether a result exists and its type cannot hold it; ``None``: that never happens.
+
+        Such a result becomes a dead letter (``RESULT_BEYOND``).
+        """
+        return None
+
 
 class RowAggregate(ABC):
     """An aggregate whose partial is rows of a table.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.aggregates.aggregate import Aggregate
+from engine.aggregates.exact_sums import ExactSum
 
 
 @dataclass(frozen=True)
@@ -29,30 +30,22 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(Aggregate):
-    """Sum of the values of a column; null if it leaves the 64 bits of its type.
-
-    The sum of whole numbers wraps where 64 bits are not enough. The same sum as a float (``.about``) shows it: it then
-    differs by a multiple of 2^64. Partials of an older version lack it.
-    """
+    """Sum of the values of a column; one that leaves the 64 bits of its type cannot be computed."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
         value = pl.col(self.column)
-        return {
-            f"{self.column}.sum": sum_of_values(value),
-            f"{self.column}.about": sum_of_values(value.cast(pl.Float64)),
-        }
+        return ExactSum(self.column).lift(value, value.cast(pl.Float64))
 
     def merge(self) -> dict[str, pl.Expr]:
-        total = pl.col(f"{self.column}.sum")
-        about = pl.coalesce(f"{self.column}.about", total.cast(pl.Float64))
-        return {f"{self.column}.sum": sum_of_values(total), f"{self.column}.about": sum_of_values(about)}
+        return ExactSum(self.column).merge()
 
     def finish(self) -> pl.Expr:
-        total = pl.col(f"{self.column}.sum")
-        about = pl.coalesce(f"{self.column}.about", total.cast(pl.Float64))
-        return pl.when((about - total.cast(pl.Float64)).abs() < 2.0**62).then(total)
+        return ExactSum(self.column).finish()
+
+    def beyond(self) -> pl.Expr:
+        return ExactSum(self.column).beyond()
 
 
 @dataclass(frozen=True)
@@ -72,6 +65,9 @@ class Mean(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.mean")
+
+    def beyond(self) -> pl.Expr | None:
+        return pl.col(f"{self.column}.mean").is_infinite()
 
 
 @dataclass(frozen=True)
@@ -100,6 +96,9 @@ class Variance(Aggregate):
         variance = pl.col(f"{self.column}.m2") / (n - 1)
         return pl.when(n > 1).then(variance).when(n == 1).then(pl.lit(self.of_one, pl.Float64))
 
+    def beyond(self) -> pl.Expr | None:
+        return ~pl.col(f"{self.column}.m2").is_finite()
+
 
 @dataclass(frozen=True)
 class Std(Variance):
@@ -107,11 +106,6 @@ class Std(Variance):
 
     def finish(self) -> pl.Expr:
         return super().finish().sqrt()
-
-
-def sum_of_values(values: pl.Expr) -> pl.Expr:
-    """The sum of some values; null if there are none."""
-    return pl.when(values.count() > 0).then(values.sum())
 
 
 def _values(column: str) -> pl.Expr:

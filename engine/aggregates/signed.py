@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.aggregates.aggregate import Aggregate
-from engine.aggregates.moments import Count, Mean, Sum, sum_of_values
+from engine.aggregates.exact_sums import ExactSum
+from engine.aggregates.moments import Count, Mean, Sum
 from engine.spec.errors import NewnormalError
 
 RETRACTION = "retraction"
@@ -31,31 +32,34 @@ class Signed(Aggregate):
         return getattr(self.of, "column", None)
 
     @property
-    def _name(self) -> str:
-        return f"signed.{self.column or ''}"
+    def _n(self) -> str:
+        return f"signed.{self.column or ''}.n"
+
+    @property
+    def _total(self) -> ExactSum:
+        return ExactSum(f"signed.{self.column}")
 
     def lift(self) -> dict[str, pl.Expr]:
         if self.column is None:
-            return {f"{self._name}.n": _WEIGHT.sum()}
+            return {self._n: _WEIGHT.sum()}
         value = pl.col(self.column)
         n = pl.when(value.is_not_null()).then(_WEIGHT).otherwise(0).sum()
-        about = sum_of_values(value.cast(pl.Float64) * _WEIGHT)
-        return {f"{self._name}.n": n, f"{self._name}.sum": sum_of_values(value * _WEIGHT), f"{self._name}.about": about}
+        return {self._n: n} | self._total.lift(value * _WEIGHT, value.cast(pl.Float64) * _WEIGHT)
 
     def merge(self) -> dict[str, pl.Expr]:
-        merged = {f"{self._name}.n": pl.col(f"{self._name}.n").sum()}
-        if self.column is not None:
-            for part in ("sum", "about"):
-                merged[f"{self._name}.{part}"] = sum_of_values(pl.col(f"{self._name}.{part}"))
-        return merged
+        return {self._n: pl.col(self._n).sum()} | (self._total.merge() if self.column is not None else {})
 
     def finish(self) -> pl.Expr:
-        n = pl.col(f"{self._name}.n")
+        n = pl.col(self._n)
         if self.column is None:
             return n
-        total, about = pl.col(f"{self._name}.sum"), pl.col(f"{self._name}.about")
-        fits = (about - total.cast(pl.Float64)).abs() < 2.0**62  # see `Sum`
-        return pl.when(n > 0).then(about / n if isinstance(self.of, Mean) else pl.when(fits).then(total))
+        return pl.when(n > 0).then(self._total.about / n if isinstance(self.of, Mean) else self._total.finish())
+
+    def beyond(self) -> pl.Expr | None:
+        if self.column is None:
+            return None
+        beyond = self._total.beyond() if isinstance(self.of, Sum) else ~self._total.about.is_finite()
+        return (pl.col(self._n) > 0) & beyond
 
 
 def signed(aggregates: Mapping[str, object]) -> dict[str, Signed]:

@@ -59,6 +59,17 @@ def numbers_of(records: Sequence[Row], column: str) -> list[float]:
     return [record[column] for record in records if record[column] is not None]
 
 
+def held(total: int) -> int:
+    """A sum that 64 bits hold.
+
+    Raises:
+        OverflowError: They do not; nor do those of a float, which `math.fsum` says in the same way.
+    """
+    if not -(2**63) <= total < 2**63:
+        raise OverflowError(f"{total} leaves 64 bits")
+    return total
+
+
 @aggregated.register
 def _(aggregate: Count, records: Sequence[Row]) -> object:
     return len(records)
@@ -69,7 +80,7 @@ def _(aggregate: Sum, records: Sequence[Row]) -> object:
     values = numbers_of(records, aggregate.column)
     if not all(isinstance(value, int) for value in values):
         return math.fsum(values)
-    return sum(values) if values and -(2**63) <= sum(values) < 2**63 else None
+    return held(sum(values)) if values else None
 
 
 @aggregated.register
@@ -84,7 +95,7 @@ def _(aggregate: Signed, records: Sequence[Row]) -> object:
         return None
     if isinstance(aggregate.of, Mean) or not all(isinstance(part, int) for part in parts):
         return math.fsum(parts) / (n if isinstance(aggregate.of, Mean) else 1)
-    return sum(parts) if -(2**63) <= sum(parts) < 2**63 else None
+    return held(sum(parts))
 
 
 @aggregated.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.operators.sequence_aggregate import SequenceAggregate
-from engine.reference.aggregates import aggregated
+from engine.reference.beyond import computed, without_beyond
 from engine.reference.ordered import OrderedReference
 from engine.reference.sequence_windows import breaks, fills
 from engine.spec.duration import END_OF_TIME
@@ -39,7 +39,7 @@ class SequenceAggregateReference(OrderedReference):
                 results.append(self.close(key, self.timeout(key)))
             elif progress.now == END_OF_TIME:
                 results.append(self.close(key, self.open[key][-1][self.time] + 1))
-        return results
+        return without_beyond(results)
 
     def timeout(self, key: Key) -> int:
         timeout = self.windows.timeout_ms
@@ -50,5 +50,5 @@ class SequenceAggregateReference(OrderedReference):
         row: Row = dict(zip(self.key, key, strict=True))
         row |= {"window_start": records[0][self.time], "window_end": end, "revision": 0}
         for name, aggregate in self.aggregates.items():
-            row[name] = aggregated(aggregate, records)
+            row |= computed(name, aggregate, records)
         return row

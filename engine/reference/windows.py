@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
-from engine.reference.aggregates import aggregated
+from engine.reference.beyond import computed, without_beyond
 from engine.reference.meaning import Reference
 from engine.reference.rates import increased, predecessor
 from engine.reference.spans import kept, spans_of
@@ -106,7 +106,7 @@ class WindowAggregateReference(Reference):
             rows += self.step(at_once, replace(step, now=stop))
             at_once, step = [record for until, record in self.waiting if until == stop], replace(step, before=stop)
         self.waiting = [(until, record) for until, record in self.waiting if until > progress.now]
-        return rows + self.step(at_once, step), late
+        return without_beyond(rows + self.step(at_once, step)), late
 
     def waits_until(self, record: Row, passed: int) -> int | None:
         """The watermark of the shard for which a record waits; ``None`` if it is late by its own watermark."""
@@ -210,7 +210,7 @@ class WindowAggregateReference(Reference):
             if isinstance(aggregate, Rate):
                 row[name] = increased(aggregate, self.lead(window), records)
             else:
-                row[name] = aggregated(aggregate, records)
+                row |= computed(name, aggregate, records)
         return row
 
     def ordered(self, records: Iterable[Row]) -> list[Row]:

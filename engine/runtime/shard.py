@@ -21,6 +21,7 @@ from engine.columns.dictionaries import compact, whole
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.formats.json_lines import to_json_lines
+from engine.runtime.beyond_letters import beyond_letters
 from engine.runtime.input_clocks import InputClocks
 from engine.runtime.intake import Intake
 from engine.runtime.messages import Message, Outgoing
@@ -35,6 +36,7 @@ from engine.spec.operator import SIDE, Progress
 from engine.spec.output import Output
 from engine.spec.record import Record
 from engine.state.segments import Segments, ShardState
+from engine.vectorized.beyond import set_apart
 from engine.vectorized.build import build
 
 ROWS_A_MESSAGE = 16_384
@@ -113,15 +115,17 @@ class ShardOperator:
         batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock, in_log))
         kept.notes["watermark"] = clocks.snapshot()
-        for output, records in routed(self.job, results.records, results.aside):
+        made, beyond = set_apart(results.records)
+        dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
+        for output, records in routed(self.job, made, results.aside):
             yield from encode(output, records, self.shard, self.shards, now, moved=now > before)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:
             yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
-        if intake.dead:
-            yield Outgoing.of(self.job.dead.topic, self.shard % self.job.dead.partitions, intake.dead)
-        counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
+        if dead:
+            yield Outgoing.of(self.job.dead.topic, self.shard % self.job.dead.partitions, dead)
+        counts = (batch.height, made.height, late, len(dead), now, kept.save())
         held = results.held
         yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
 

@@ -205,6 +205,11 @@ dead(
     "a record, or its compressed batch, becomes too many bytes when it is decompressed; it was not",
     "send messages of at most 16 MiB; see [bounds.md](bounds.md#what-a-record-in-kafka-may-cost)",
 )
+dead(
+    "RESULT_BEYOND",
+    "a result, such as the sum of a window, leaves 64 bits; the letter has its key and window, and no message",
+    'send smaller values, or sum them as floats: `map(v="cast(v as double)")`',
+)
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
 dead(
     "COLUMNAR_BROKEN",

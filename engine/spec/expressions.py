@@ -224,7 +224,10 @@ def _rewritten(node: Node, types: pl.LazyFrame) -> Node:  # noqa: PLR0911
         lenient = {"input": inputs, "function": _lenient(value["function"])}
         if name == "Abs" and _type(inputs[0], types) == pl.Int64:
             return _cast({kind: lenient | {"input": [_cast(inputs[0], "Int128")]}}, "Int64")
-        if name in ("Boolean", "Coalesce", "MaxHorizontal", "MinHorizontal"):
+        if name == "ListExpr" and _type(node, types) == pl.Int64 and _inner(inputs[0], types) == pl.Int64:  # its sum
+            whole = {"expr": inputs[0], "dtype": {"Literal": {"List": "Int128"}}, "options": "NonStrict"}
+            return _cast({kind: lenient | {"input": [{"Cast": whole}, *inputs[1:]]}}, "Int64")
+        if name not in _FLOATS or name == "Pow":
             lenient["input"] = inputs = [_finite(some, types) for some in inputs]
         if name == "Pow":  # a float, as in SQL: powers of whole numbers wrap, or fail if the exponent is negative
             lenient["input"] = [_cast(some, "Float64") for some in inputs]
@@ -245,6 +248,7 @@ def _binary(name: str, inputs: list[Node], made: Callable[[Node, Node], Node], t
     if name in _ARITHMETIC and whole:
         return _cast(made(_cast(left, "Int128"), _cast(right, "Int128")), "Int64")
     if name in _DIVISION and _type(right, types).is_numeric():
+        right = _finite(right, types)
         none = _same(right, 0)
         if name == "IntDiv" and whole:  # the only quotient that leaves 64 bits
             least = {"BinaryExpr": {"left": _same(left, -(2**63)), "op": "And", "right": _same(right, -1)}}
@@ -277,6 +281,12 @@ def _wide(node: Node, types: pl.LazyFrame) -> Node:
 
 def _type(node: Node, types: pl.LazyFrame) -> pl.DataType:
     return types.select(_read(node).alias("_")).collect_schema()["_"]
+
+
+def _inner(node: Node, types: pl.LazyFrame) -> pl.DataType | None:
+    """The type of the elements of a list."""
+    kind = _type(node, types)
+    return kind.inner if isinstance(kind, pl.List) else None  # type: ignore[return-value]
 
 
 def _cast(node: Node, kind: str) -> Node:

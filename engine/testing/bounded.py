@@ -15,6 +15,7 @@ from engine.spec.job import Job
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState
 from engine.testing import frames
+from engine.vectorized.beyond import set_apart
 from engine.vectorized.build import build
 
 Row = dict[str, Any]
@@ -56,7 +57,7 @@ def bounded(
             assert isinstance(now, int)
             results = processor.process(piece, kept, Progress(before, now))
             kept.save()
-            rows += results.records.to_dicts()
+            rows += set_apart(results.records)[0].to_dicts()
             late += results.late.to_dicts() if results.late is not None else []
             before = now
     return rows, late

@@ -12,6 +12,7 @@ from engine.spec.operator import SIDE, Progress
 from engine.spec.steps import applied
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
+from engine.vectorized.beyond import set_apart
 from engine.vectorized.build import build
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -54,13 +55,15 @@ class ChainedProcessors(Processor):
                 part.ahead = ahead
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        late, held, aside = [], [], []
+        late, held, aside, beyond = [], [], [], []
         for number, part in enumerate(self.parts):
             batch, untimed = self._timed(batch, number)
             late += [untimed] if untimed.height else []
             results = part.process(batch, state.scope(Chain.scope(number)), progress)
             progress = replace(progress, in_log=None)  # the results of an operator are not in the log
-            batch = of_64_bits(results.records) if number < len(self.parts) - 1 else results.records
+            batch, others = set_apart(results.records)
+            beyond += [others] if others.height else []
+            batch = of_64_bits(batch) if number < len(self.parts) - 1 else batch
             if SIDE in batch.columns and number < len(self.parts) - 1:
                 aside += [batch.filter(pl.col(SIDE).is_not_null())]
                 batch = batch.filter(pl.col(SIDE).is_null()).drop(SIDE)
@@ -68,7 +71,8 @@ class ChainedProcessors(Processor):
             held.append(results.held)
         if some := [part for part in aside if part.height]:
             batch = pl.concat([*([batch] if batch.height else []), *some], how="diagonal_relaxed")
-        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, StateCounts.combined(held))
+        lost = pl.concat(late, how="diagonal_relaxed") if late else None
+        return Results(batch, lost, StateCounts.combined(held), beyond=beyond)
 
     def _timed(self, batch: pl.DataFrame, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The records with an event time, and those that a step between two operators has left without one."""

@@ -41,12 +41,22 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Results:
-    """The output of a processor for a micro-batch: results, late records, counts of its state, side outputs by name."""
+    """The output of a processor for a micro-batch.
+
+    Attributes:
+        records: The results.
+        late: The records that came too late.
+        held: Counts of its state.
+        aside: The results of side outputs, by name.
+        beyond: Results that their type cannot hold, see `engine.vectorized.beyond`; those of the last operator are
+            among ``records``.
+    """
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
     held: StateCounts = StateCounts()
     aside: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    beyond: Sequence[pl.DataFrame] = ()
 
 
 class Processor(ABC):

@@ -10,6 +10,7 @@ from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
 from engine.aggregates.aggregate import ROOM
 from engine.columns.packing import grouped, packed
 from engine.state.segments import Tables
+from engine.vectorized.beyond import BEYOND
 
 PARTIAL = "__partial"
 SUMS, SAMPLES = "sums", "samples"
@@ -75,8 +76,11 @@ class Folds:
         return sums.with_columns(pl.lit(None).alias(name) for name in self._merges if name not in sums.columns)
 
     def finished(self) -> list[pl.Expr]:
-        """Expressions of the results that are computed from one row of `SUMS`."""
-        return [aggregate.finish().alias(name) for name, aggregate in self.scalars.items()]
+        """Expressions of the results that are computed from one row of `SUMS`, and of `BEYOND`."""
+        results = [aggregate.finish().alias(name) for name, aggregate in self.scalars.items()]
+        beyond = {name: each for name, aggregate in self.scalars.items() if (each := aggregate.beyond()) is not None}
+        named = pl.coalesce([pl.when(each).then(pl.lit(name)) for name, each in beyond.items()]) if beyond else None
+        return results if named is None else [*results, named.alias(BEYOND)]
 
     def with_tables(self, results: pl.DataFrame, tables: Tables, by: Sequence[str]) -> pl.DataFrame:
         """Adds the results that are computed from tables of rows; null where there is no table."""

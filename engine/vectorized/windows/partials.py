@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import polars.selectors as cs
 
 from engine.operators.windows import WindowAggregate
 from engine.state.segments import Tables
+from engine.vectorized.beyond import BEYOND
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.windows.evictors import FROM_END, NEWEST
 
@@ -64,7 +66,8 @@ class Partials:
             self.folds.complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left"
         )
         result = sums.select(WINDOW, *self.folds.finished())
-        return self.folds.with_tables(result, tables, [WINDOW]).select(WINDOW, *self.config.aggregates)
+        wanted = cs.by_name(WINDOW, *self.config.aggregates, BEYOND, require_all=False)
+        return self.folds.with_tables(result, tables, [WINDOW]).select(wanted)
 
     def whole(self) -> Tables:
         """The merged tables of all windows."""

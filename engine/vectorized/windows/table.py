@@ -14,6 +14,7 @@ from engine.spec.duration import END_OF_TIME
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
+from engine.vectorized.beyond import BEYOND
 from engine.vectorized.windows.folds import tables_by_name
 from engine.vectorized.windows.partials import WINDOW, Partials
 from engine.vectorized.windows.retractions import Retractions
@@ -110,7 +111,8 @@ class WindowTable:
         shown = numbered.select(WINDOW, *self.key, START, END, FRESH)
         clocks = {"watermark": moment.now, "clock": moment.clock}
         shown = shown.with_columns(pl.lit(v, pl.Int64).alias(n) for n, v in clocks.items())
-        full = shown.join(self.partials.results(shown[WINDOW]), on=WINDOW, how="left", maintain_order="left")
+        results = self.partials.results(shown[WINDOW]).drop(BEYOND, strict=False)
+        full = shown.join(results, on=WINDOW, how="left", maintain_order="left")
         for name, trigger in self.logic.customs.items():
             answer = np.zeros(self.windows.height, bool)
             if full.height:
@@ -123,6 +125,7 @@ class WindowTable:
         windows = numbered.filter(fired).with_columns(moment.timing().alias("timing"))
         results = windows.join(self.partials.results(windows[WINDOW]), on=WINDOW, how="left", maintain_order="left")
         names = [WINDOW, *self.key, START, END, *self.config.aggregates, PANES, "timing", REVISION]
+        names += [BEYOND] if BEYOND in results.columns else []
         panes = results.select(names)
         if self.retracting:
             panes = self.retractions.before(panes)
