@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from engine.aggregates import AnyAggregate, Rate
+from engine.aggregates import AnyAggregate, Rate, Signed
 from engine.aggregates.result_types import result_types, stored_names
 from engine.spec.columns import require
 from engine.spec.duration import Duration
@@ -91,15 +91,24 @@ class WindowAggregate(Operator):
         return plain and isinstance(self.window, Sliding)
 
     def state_form(self, given: pa.Schema | None) -> StateForm | None:
-        """Aggregates may be added and taken away; the columns that they read keep their types."""
+        """Aggregates may be added and taken away; the columns that they read keep their types.
+
+        A trigger may be added to windows that had none, if their results accumulate as before.
+        """
         fixed = {"operator": "WindowAggregate", "kept as": "slices" if self.shared else "windows"}
         fixed |= {"key": said(self.key), "time": self.time, "windows": said(self.window)}
         fixed |= {"allowed lateness": said(self.allowed_lateness)}
         if not self.shared:
             fixed |= {"trigger": said(self.fires), "panes": said(self.panes), "evictor": said(self.evictor)}
+        if any(isinstance(aggregate, Signed) for aggregate in self.aggregates.values()):
+            fixed |= {"retractions": "taken off"}
+        plain = replace(self, trigger=None)
+        added = self.fires != AfterWatermark() and plain.fires == AfterWatermark() and self.panes == ACCUMULATING
+        takes = plain.state_form(given) if added and not self.evictor else None
         named = [getattr(a, name, None) for a in self.aggregates.values() for name in ("column", "by")]
         read = {name for name in named if isinstance(name, str)}
-        return StateForm(fixed, types(given) if self.evictor else types(given, *sorted(read)) if read else {})
+        columns = types(given) if self.evictor else types(given, *sorted(read)) if read else {}
+        return StateForm(fixed, columns, takes.fixed if takes else {})
 
     @property
     def sliding(self) -> Sliding:

@@ -80,7 +80,7 @@ def _(aggregate: Sum, records: Sequence[Row]) -> object:
     values = numbers_of(records, aggregate.column)
     if not all(isinstance(value, int) for value in values):
         return math.fsum(values)
-    return held(sum(values)) if values else None
+    return held(sum(map(int, values))) if values else None
 
 
 @aggregated.register

@@ -29,5 +29,8 @@ def beyond_letters(job: Job, beyond: Sequence[pl.DataFrame], clock: int) -> Iter
             told = orjson.dumps(row, default=str)
             reason = f"{name} of these records leaves 64 bits; accepted: smaller values, or values cast to double"
             offset = -1 - int.from_bytes(sha256(told).digest()[:6])  # negative: no message
-            place = {"topic": job.output.topic, "partition": int(partition), "offset": offset}
-            yield dead_letter(job.name, "RESULT_BEYOND", reason, told, time=max(0, clock), **place).to_json()
+            letter = dead_letter(
+                job.name, "RESULT_BEYOND", reason, told,
+                time=max(0, clock), topic=job.output.topic, partition=int(partition), offset=offset,
+            )  # fmt: skip
+            yield letter.to_json()

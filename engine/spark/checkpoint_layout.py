@@ -7,7 +7,7 @@ another trigger, the state would belong to something that the job no longer comp
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +71,17 @@ def shards_of(checkpoint: Path) -> int | None:
     return int(kept["shards"]) if kept else None
 
 
-def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:
+def check_definitions(checkpoints: Path, jobs: Sequence[Job]) -> None:
     """Refuses jobs whose stored state does not fit what they are now; stores what they are.
 
     Raises:
         NewnormalError: ``JOB_CHANGED``; ``CHECKPOINT_UNREADABLE``.
     """
-    mine = {job.name: _definition(job) for job in jobs}
+    forms = {job.name: _forms(job) for job in jobs}
+    mine = {job.name: _definition(job, forms[job.name]) for job in jobs}
     for name, definition in mine.items():
         before = _kept(checkpoints / name / _DEFINITION) if _begun(checkpoints / name) else None
-        if changes := _changes(definition, before) if before else []:
+        if changes := _changes(definition, forms[name], before) if before else []:
             what = f"the state of {name} was made by another job: {'; '.join(changes)}"
             accepted = "the definition of before; or another name for the job, whose topic and state begin anew"
             raise NewnormalError("JOB_CHANGED", what, str(checkpoints / name), accepted, _NOW)
@@ -122,15 +123,19 @@ def _keep(file: Path, value: Mapping[str, object]) -> None:
         write_whole(file, json.dumps(value))
 
 
-def _definition(job: Job) -> dict[str, Any]:
+def _forms(job: Job) -> dict[str, StateForm]:
+    """The form of each operator's state, by the scope in which it lies."""
+    given = schema(job.inputs)
+    if isinstance(job.processor, Chain):
+        return job.processor.state_forms(given)
+    form = job.processor.state_form(given)
+    return {"": form} if form else {}
+
+
+def _definition(job: Job, forms: Mapping[str, StateForm]) -> dict[str, Any]:
     """What the state of a job depends on: its key, its clock, and the form of each operator's state."""
     given = schema(job.inputs)
     key = {name: _type(given, name) for name in job.key}
-    if isinstance(job.processor, Chain):
-        forms = job.processor.state_forms(given)
-    else:
-        form = job.processor.state_form(given)
-        forms = {"": form} if form else {}
     state = {scope: {"fixed": dict(form.fixed), "columns": dict(form.columns)} for scope, form in forms.items()}
     return {"key": key, "clock": job.clock, "operators": _in_short(job), "state": state}
 
@@ -152,7 +157,7 @@ def _type(given: pa.Schema, name: str) -> str:
     return str(given.field(name).type) if name in given.names else "unknown"
 
 
-def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+def _changes(now: Mapping[str, Any], forms: Mapping[str, StateForm], before: Mapping[str, Any]) -> list[str]:
     """What has changed; of a state of an earlier version only its key and windows are known."""
     if "state" not in before:
         then, mine = (f"key {', '.join(some['key'])}; {', '.join(some['operators'])}" for some in (before, now))
@@ -163,8 +168,8 @@ def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
         steps = "; a step after the first operator was added or taken away, which moves its state"
         alone = steps if _operators(now) == _operators(before) else ""
         return [*found, f"operators with state: {_operators(now)}, were {_operators(before)}{alone}"]
-    for scope, form in now["state"].items():
-        found += StateForm(**form).changes(StateForm(**before["state"][scope]))
+    for scope, form in forms.items():
+        found += form.changes(StateForm(**before["state"][scope]))
     return found
 
 

@@ -23,14 +23,18 @@ class StateForm:
     Attributes:
         fixed: What must stay as it is.
         columns: The types of stored columns. Only a column that both have must have the same type.
+        takes: What a state may have depended on before, if the operator can take it over; empty: only what it
+            depends on now.
     """
 
     fixed: Mapping[str, str]
     columns: Mapping[str, str] = field(default_factory=dict)
+    takes: Mapping[str, str] = field(default_factory=dict)
 
     def changes(self, before: StateForm) -> Iterator[str]:
         """What differs from an earlier form in a way that the stored state cannot follow."""
-        for name in dict.fromkeys([*before.fixed, *self.fixed]):
+        names = [] if before.fixed == self.takes else dict.fromkeys([*before.fixed, *self.fixed])
+        for name in names:
             now, then = self.fixed.get(name, "nothing"), before.fixed.get(name, "nothing")
             if now != then:
                 yield f"{name} is {now}, was {then}"

@@ -138,7 +138,35 @@ A, B, C = Event("a", "s = 'a'"), Event("b", "s = 'b'"), Event("c", "s = 'c'")
 
 REFUSED: dict[str, tuple[Callable[[], Job], Callable[[], Job], str]] = {
     "another window": (lambda: counted(minutes()), lambda: counted(read().window(Tumbling("2m"), "10m")), "windows"),
-    "an early trigger": (lambda: counted(minutes()), lambda: counted(minutes().trigger(EARLY)), "slices"),
+    "an early trigger with other panes": (
+        lambda: counted(minutes()),
+        lambda: counted(minutes().trigger(EARLY, Discarding())),
+        "slices",
+    ),
+    "an early trigger over other windows": (
+        lambda: counted(minutes()),
+        lambda: counted(read().window(Tumbling("2m"), "10m").trigger(EARLY)),
+        "windows",
+    ),
+    "windows before that retract": (
+        lambda: (
+            once()
+            .trigger(AfterWatermark())
+            .aggregate(n=Sum("v"))
+            .window(Tumbling("5m"))
+            .aggregate(m=Sum("n"))
+            .write("o")
+        ),
+        lambda: (
+            once()
+            .trigger(EARLY, AccumulatingAndRetracting())
+            .aggregate(n=Sum("v"))
+            .window(Tumbling("5m"))
+            .aggregate(m=Sum("n"))
+            .write("o")
+        ),
+        "retractions",
+    ),
     "no trigger any more": (lambda: counted(minutes().trigger(EARLY)), lambda: counted(minutes()), "slices"),
     "another trigger": (
         lambda: counted(minutes().trigger(EARLY)),
@@ -250,6 +278,11 @@ REFUSED: dict[str, tuple[Callable[[], Job], Callable[[], Job], str]] = {
 }
 ACCEPTED: dict[str, tuple[Callable[[], Job], Callable[[], Job]]] = {
     "nothing": (lambda: counted(minutes()), lambda: counted(minutes())),
+    "an early trigger": (lambda: counted(minutes()), lambda: counted(minutes().trigger(EARLY))),
+    "an early trigger of sessions": (
+        lambda: counted(read().window(Session("1m"), "10m")),
+        lambda: counted(read().window(Session("1m"), "10m").trigger(EARLY)),
+    ),
     "an aggregate more": (lambda: counted(minutes()), lambda: minutes().aggregate(n=Count(), top=Max("v")).write("o")),
     "a duration written otherwise": (
         lambda: counted(minutes()),

@@ -18,7 +18,7 @@ from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
-from engine.vectorized.windows.slices import SliceStore, of_slices, rows_of_keys
+from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slices
 
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
 _WINDOWS_AT_ONCE = 32
@@ -42,10 +42,7 @@ class SlicedWindows(Processor):
 
     def rescale(self, states: Rescaling) -> None:
         """Divides the slices, the revisions of late windows and, for rates, the last samples."""
-        states.log("slices", rows_of_keys)
-        states.note("late", lambda known: sorted({end for ends in known for end in ends}))
-        ends = {end for state in states.before for end in state.notes.get("late", [])}
-        states.segments("carry", *(f"late/{end}" for end in sorted(ends)))
+        rescale_slices(states)
 
     def _reach(self) -> int:
         """How far before the slice of a late record the oldest slice lies that is needed to revise its windows."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import polars as pl
 
 from engine.state.part_log import PartLog
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables
 from engine.vectorized.windows.folds import PARTIAL, SUMS, tables_by_name
 
@@ -114,6 +115,14 @@ class SliceStore:
             for tables in map(self.log.read, self.log.of(start)):
                 pieces.append({name: table.with_columns(number) for name, table in tables.items()})
         return [*pieces, of_slices(self.added, starts & self.fresh)]
+
+
+def rescale_slices(states: Rescaling) -> None:
+    """Divides the slices of all shards by key, with the revisions of late windows and the last samples of rates."""
+    states.log("slices", rows_of_keys)
+    states.note("late", lambda known: sorted({end for ends in known for end in ends}))
+    ends = {end for state in states.before for end in state.notes.get("late", [])}
+    states.segments("carry", *(f"late/{end}" for end in sorted(ends)))
 
 
 def rows_of_keys(tables: Tables) -> int:

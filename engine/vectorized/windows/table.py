@@ -16,14 +16,14 @@ from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
 from engine.vectorized.beyond import BEYOND
 from engine.vectorized.windows.folds import tables_by_name
+from engine.vectorized.windows.from_slices import PANES, REVISION, START, WINDOWS
 from engine.vectorized.windows.partials import WINDOW, Partials
 from engine.vectorized.windows.retractions import Retractions
 from engine.vectorized.windows.session_merging import merge_sessions
 from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, TriggerLogic, TriggerMoment
 
 SEGMENT = "windows"
-START, PANES, REVISION = "window_start", "pane", "revision"
-_WINDOWS, _EMITTED = "#windows", "#emitted"
+_EMITTED = "#emitted"
 
 
 class WindowTable:
@@ -34,21 +34,29 @@ class WindowTable:
         logic: The logic of their trigger.
         state: The state of the shard.
         keys: An empty frame with the key columns, for their types while no window is open.
+        taken: Windows that were kept otherwise until now (`take_slices`); mostly empty.
     """
 
-    def __init__(self, config: WindowAggregate, logic: TriggerLogic, state: ShardState, keys: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        config: WindowAggregate,
+        logic: TriggerLogic,
+        state: ShardState,
+        keys: pl.DataFrame,
+        taken: Tables,
+    ) -> None:
         self.config, self.logic, self.key = config, logic, list(config.key)
         self.discarding = isinstance(config.panes, Discarding)
         self.retracting = isinstance(config.panes, AccumulatingAndRetracting)
         stored = state.get(SEGMENT)
-        tables: Tables = unpack(stored) if stored else {}
-        if _WINDOWS not in tables:
+        tables: Tables = unpack(stored) if stored else dict(taken)
+        if WINDOWS not in tables:
             none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
-            tables[_WINDOWS] = none.clear()
-        self.windows = self._complete(tables.pop(_WINDOWS))
+            tables[WINDOWS] = none.clear()
+        self.windows = self._complete(tables.pop(WINDOWS))
         self.retractions = Retractions(tables.pop(_EMITTED, None))
         self.partials = Partials(config, tables)
-        self.changed = False
+        self.changed = bool(taken)
 
     def _complete(self, windows: pl.DataFrame) -> pl.DataFrame:
         """Adds the columns that new windows, or windows of an older state, lack."""
@@ -164,7 +172,7 @@ class WindowTable:
         if not self.windows.height:
             state.remove(SEGMENT)
             return
-        tables = {_WINDOWS: self.windows.drop(NEW, strict=False)} | self.partials.whole()
+        tables = {WINDOWS: self.windows.drop(NEW, strict=False)} | self.partials.whole()
         if self.retractions.rows is not None:
             tables[_EMITTED] = self.retractions.rows
         state.put(SEGMENT, pack(tables))
@@ -176,12 +184,12 @@ def rescale_windows(states: Rescaling) -> None:
         height, parts = 0, list[Tables]()
         for value in [value for source in sources if (value := source.get(SEGMENT)) is not None]:
             tables = unpack(value)
-            kept = states.mine(tables[_WINDOWS], shard)
+            kept = states.mine(tables[WINDOWS], shard)
             to = pl.Series(np.where(kept, np.cumsum(kept) - 1 + height, -1), dtype=pl.Int64)
-            piece = {name: table for name, table in tables.items() if name != _WINDOWS}
+            piece = {name: table for name, table in tables.items() if name != WINDOWS}
             moved = {name: table.with_columns(to[table[WINDOW]].alias(WINDOW)) for name, table in piece.items()}
             parts.append({name: table.filter(pl.col(WINDOW) >= 0) for name, table in moved.items()})
-            parts[-1][_WINDOWS] = tables[_WINDOWS].filter(kept)
+            parts[-1][WINDOWS] = tables[WINDOWS].filter(kept)
             height += int(kept.sum())
         if height:
             joined = {name: pl.concat(some, how="diagonal_relaxed") for name, some in tables_by_name(parts)}

@@ -19,8 +19,10 @@ from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
+from engine.vectorized.windows.from_slices import START, take_slices
 from engine.vectorized.windows.partials import WINDOW
-from engine.vectorized.windows.table import SEGMENT, START, WindowTable, rescale_windows
+from engine.vectorized.windows.slices import rescale_slices
+from engine.vectorized.windows.table import SEGMENT, WindowTable, rescale_windows
 from engine.vectorized.windows.trigger_logic import END, NEW, TriggerLogic, TriggerMoment
 
 Numbers = npt.NDArray[np.int64]
@@ -38,10 +40,11 @@ class GeneralWindows(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Advances processing time, takes in the batch, advances the watermark, and closes windows."""
-        if not batch.columns and state.get(SEGMENT) is None:  # the operator before it in a chain has had no results yet
-            return Results(batch, held=StateCounts(open=0))
-        table = WindowTable(self.config, self.logic, state, batch.clear())
         before, now, clock = progress.before, progress.now, progress.clock
+        taken = take_slices(self.config, state, closed_until(before, self.lateness), before, progress.clock_before)
+        if not batch.columns and state.get(SEGMENT) is None and not taken:  # a chain has had no results yet
+            return Results(batch, held=StateCounts(open=0))
+        table = WindowTable(self.config, self.logic, state, batch.clear(), taken)
         panes = [table.look(TriggerMoment("clock", before, before, clock))] if clock > progress.clock_before else []
         records, late = self._spans(batch, closed_until(before, self.lateness))
         if records.height:
@@ -59,7 +62,8 @@ class GeneralWindows(Processor):
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
 
     def rescale(self, states: Rescaling) -> None:
-        """Divides the open windows and their contents."""
+        """Divides the open windows and their contents, and slices that have not been taken over yet."""
+        rescale_slices(states)
         rescale_windows(states)
 
     def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
