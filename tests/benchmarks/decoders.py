@@ -242,6 +242,12 @@ _LOADS: dict[str, Callable[[int], bytes]] = {
     "graphite": _lines(lambda at: f"{_host(at)}.cpu.{at % 8}.idle 97.5 {_T0 // 1000}"),
     "statsd": _lines(lambda at: f"web.requests.{at % 20}:{at % 97}|c|@0.5|#host:{_host(at)},code:200"),
     "statsd-events": _lines(lambda at: f"_e{{7,4}}:restart|{at % 9000 + 1000}|h:{_host(at)}|t:warning|#env:x"),
+    "flat-json": _json(
+        lambda at: {
+            "time": _T0 + at, "host": _host(at), "cpu": 0.3, "load": at / 7, "mem": {"used": at, "free": 12.5},
+            "net": {"interface": f"eth{at % 4}", "rx": at, "tx": 5},
+        }
+    ),
     "csv": _csv,
     "syslog": lambda at: f"<34>1 {_WHEN} {_host(at)} su 7 ID47 - no entry for user{at}".encode(),
     "telegraf-logs": _json(_telegraf_line),

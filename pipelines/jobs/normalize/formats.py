@@ -19,6 +19,7 @@ from pipelines.jobs.normalize.container_logs import CriDecoder, DockerDecoder, l
 from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.csv_layout import CSV, CsvRule, looks_like_csv
 from pipelines.jobs.normalize.csv_lines import CsvDecoder
+from pipelines.jobs.normalize.flat_json import FlatJsonDecoder, looks_like_flat_json
 from pipelines.jobs.normalize.gelf import GelfDecoder, looks_like_gelf
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
@@ -307,6 +308,11 @@ FORMATS = (
     Format(
         "shipped-logs", Log, "Filebeat, Elastic Agent (ECS), Fluent Bit, Vector: JSON of log lines",
         lambda rules: ShippedLogsDecoder(rules.labels), _shipped, ("*filebeat*", "*fluent*", "*vector*"),
+    ),
+    Format(
+        "flat-json", Telemetry, "JSON of numbers: Fluent Bit (cpu, mem, ...), jmxtrans, home-made",
+        lambda rules: FlatJsonDecoder(rules.labels, rules.text, rules.counters, rules.csv),
+        lambda value, _: looks_like_flat_json(value),
     ),
 )  # fmt: skip
 """All formats, in the order in which a message is compared with them."""

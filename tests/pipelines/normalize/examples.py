@@ -155,6 +155,12 @@ GOOD: dict[str, list[bytes]] = {
         b"_e{7,4}:restart|done|d:1795220820|h:a|t:warning|s:chef|#env:x",
         b"_sc|web.can_connect|2|#host:a|m:refused|twice\n_e{1,0}:x||h:b",
     ],
+    "flat-json": [
+        b'{"@timestamp":1795220820.013,"cpu_p":7.5,"cpu0.p_cpu":10,"host":"a"}',
+        b'[{"time":"2026-11-21T00:27:00.013Z","host":{"name":"a"},"mem":{"used":12,"type":"ram"},"up":true}]',
+        b'{"ts":1795220820013,"host":"a","disks":[{"name":"sda","used":1},{"name":"sdb","used":2}],"load":[1,0.5]}',
+        b'{"keyspace":"jvm.heap.used","value":"123","timestamp":1795220820,"tags":{"host":"a","pool":"old"}}',
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],
