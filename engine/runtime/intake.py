@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from engine.columns.arrays import Ints
 from engine.runtime import reading
+from engine.runtime.known_keys import KnownKeys
 from engine.spec.decoder import Messages
 from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
 from engine.spec.log_place import COLUMNS
+from engine.state.segments import Segments
 from engine.watermarks import Marker
 
 KAFKA = pa.schema(
@@ -47,8 +49,16 @@ class Intake:
     map_ms: float = 0.0
 
 
-def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
-    """Decodes and checks `KAFKA` rows. Bad messages of broadcast topics are reported by the first shard only."""
+def read(job: Job, tables: Iterable[pa.Table], shard: int = 0, state: Segments | None = None) -> Intake:
+    """Decodes and checks `KAFKA` rows.
+
+    Args:
+        job: The job.
+        tables: The rows.
+        shard: The shard that reads them. Bad messages of broadcast topics are reported by the first one only.
+        state: The state of the shard, which gets the keys that it has met if a source bounds their number.
+    """
+    known = KnownKeys(state) if state is not None and any(source.most_keys for source in job.inputs) else None
     intake, columns, by_log = Intake(), schema(job.inputs), [job.decides_in_log(source) for source in job.inputs]
     if any(by_log):
         columns = pa.schema([*columns, *COLUMNS])
@@ -56,13 +66,15 @@ def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
         for messages in runs(table):
             readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
             for nth, (number, source) in enumerate(readers):
-                good, marker, bad = reading.read(source, messages, job.name, by_log[number])
+                good, marker, bad = reading.read(source, messages, job.name, by_log[number], known)
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
                 # if several inputs read a topic, only the first one reports bad messages
                 if nth == 0 and (shard == 0 or not source.broadcast):
                     intake.dead += [letter.to_json() for letter in bad]
+    if known:
+        known.save()
     return intake
 
 

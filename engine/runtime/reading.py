@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 from engine.columns.partitioning import slots
 from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
+from engine.runtime.known_keys import KnownKeys
 from engine.spec.decoder import ROW, Decoded, Messages
 from engine.spec.duration import NEVER
 from engine.spec.log_place import COLUMNS, HIDDEN, Times, before_each, placed
+from engine.spec.most_keys import CODE, MostKeys
 from engine.spec.source import Source
 from engine.spec.steps import apply
 from engine.spec.too_large import refusal, stand_ins
@@ -30,7 +32,7 @@ _PARTITIONER = "CRC-32 of the key modulo their number"
 
 
 def read(
-    source: Source, messages: Messages, job: str, log_decides: bool = False
+    source: Source, messages: Messages, job: str, log_decides: bool = False, known: KnownKeys | None = None
 ) -> tuple[pa.Table, Marker, list[DeadLetter]]:
     """Decodes and checks messages of one partition.
 
@@ -39,6 +41,7 @@ def read(
         messages: The messages.
         job: Name of the job, for dead letters.
         log_decides: Whether the records get their place in the log, see `engine.spec.log_place`.
+        known: The keys that the shard knows; ``None``: how many there are is not asked.
 
     Returns:
         The good records after the steps, the marker of the partition's clock, and the dead letters.
@@ -49,7 +52,7 @@ def read(
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     messages, dead = _without_too_large(job, messages)
     decoded = source.formats[messages.topic].decode(messages)
-    records, refused = checked(source, decoded.records, messages)
+    records, refused = checked(source, decoded.records, messages, known)
     dead += _decoders_letters(job, messages, decoded)
     dead += [_dead(job, messages, *part) for part in refused]
     dead = dead if source.reports else []
@@ -136,8 +139,10 @@ def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
     return pa.table(columns, schema=source.decoded())
 
 
-def checked(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[_Refused]]:
-    """Divides records into good and refused ones.
+def checked(
+    source: Source, records: pa.Table, messages: Messages, known: KnownKeys | None = None
+) -> tuple[pa.Table, list[_Refused]]:
+    """Divides records into good and refused ones; the arguments are those of `read`.
 
     Returns:
         The good records; and for each message with others: its index, code, reason, how many records it holds, and the
@@ -158,7 +163,10 @@ def checked(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.T
     if source.partitions:
         astray = slots(records.column(source.record.identity[0]), source.partitions) != messages.partition
     bad = wrong | broken | astray
-    if not bad.any():
+    beyond = np.zeros(len(rows), bool)
+    if source.most_keys and known:
+        beyond = known.beyond(source.most_keys, messages.topic, messages.partition, records, ~bad)
+    if not bad.any() and not beyond.any():
         return records, []
     refused: dict[tuple[int, str], tuple[str, list[int]]] = {}
     held, place = np.bincount(rows), positions(rows)
@@ -167,7 +175,17 @@ def checked(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.T
         code, why = _why(source, int(times[index]), int(messages.arrived[row]), bool(astray[index]))
         refused.setdefault((row, code), (why, []))[1].append(int(place[index]))
     letters = [(row, code, why, int(held[row]), which) for (row, code), (why, which) in refused.items()]
-    return records.filter(pa.array(~bad)), letters
+    if source.most_keys and beyond.any():
+        for row in np.unique(rows[beyond]).tolist():
+            mine = np.flatnonzero(beyond & (rows == row))
+            why = _too_many(source.most_keys, records, int(mine[0]))
+            letters.append((row, CODE, why, int(held[row]), place[mine].tolist()))
+    return records.filter(pa.array(~(bad | beyond))), letters
+
+
+def _too_many(most: MostKeys, records: pa.Table, at: int) -> str:
+    """Why a record is refused that brings one key too many."""
+    return most.reason(tuple(str(records.column(name)[at].as_py()) for name in most.key))
 
 
 def _decoders_letters(job: str, messages: Messages, decoded: Decoded) -> list[DeadLetter]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.runtime import known_keys
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
@@ -37,6 +38,7 @@ def rescaled(job: Job, shards: Sequence[Mapping[str, bytes]], to: int) -> list[d
         if len(known) < len(sources) and known:
             known.append({})
         state.notes[WATERMARK] = _clocks(job, known, shard if job.direct(to) else None, to)
+    known_keys.rescale(states.before, states.after)
     build(job.processor).rescale(states)
     for state in states.after:
         state.save()

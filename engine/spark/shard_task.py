@@ -90,7 +90,7 @@ def processed(
     if checkpoint:
         initial.take_over(segments, checkpoint, shard)
     operator, messages, done = ShardOperator(job, shard, shards), list[Outgoing](), list[Stats]()
-    for intake in _intakes(job, shards, shard, frame):
+    for intake in _intakes(job, shards, shard, frame, segments):
         decoded = time.perf_counter()
         *output, stats = operator.run(intake, segments)
         messages += output
@@ -105,12 +105,12 @@ def processed(
     return bundled([*messages, Stats.of_all(done).message()])
 
 
-def _intakes(job: Job, shards: int, shard: int, frame: pd.DataFrame) -> Iterator[Intake]:
+def _intakes(job: Job, shards: int, shard: int, frame: pd.DataFrame, state: Segments) -> Iterator[Intake]:
     """The input, in portions if it is large and comes as Kafka's messages."""
     if job.direct(shards):
         rows_in_order = frame.sort_values(["topic", "partition", "offset"])
         table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
-        yield from (read(job, [portion], shard) for portion in portions(table))
+        yield from (read(job, [portion], shard, state) for portion in portions(table))
     else:
         yield joined(zip(frame["kind"], frame["value"], strict=True))
 

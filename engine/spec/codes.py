@@ -201,6 +201,11 @@ dead(
     "use the Murmur2 partitioner (of Java clients)",
 )
 dead(
+    "TOO_MANY_KEYS",
+    "a record has a new key, and there are as many keys as accepted; known ones go on",
+    "let the sender make fewer series and machines; or raise `input.max_series_a_machine` or `input.max_series`",
+)
+dead(
     "RECORD_TOO_LARGE",
     "a record, or its compressed batch, becomes too many bytes when it is decompressed; it was not",
     "send messages of at most 16 MiB; see [bounds.md](bounds.md#what-a-record-in-kafka-may-cost)",

@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from engine.spec.decoder import Decoder
+from engine.spec.most_keys import MostKeys
 from engine.spec.record import Record
 from engine.spec.steps import Step, after
 from engine.spec.time_bounds import TimeBounds
@@ -35,6 +36,7 @@ class Source:
         holds: Whether the watermark of the job waits for this input. False for a topic that the job itself writes, as
             the job and the topic would wait for each other.
         broadcast: Whether all shards get all records: for a slow stream that concerns all keys.
+        most_keys: How many keys may come from here; ``None``: any number. It holds where messages are routed undecoded.
         reports: Whether refused messages become dead letters. Of several jobs that read a topic, only one reports.
     """
 
@@ -49,6 +51,7 @@ class Source:
     holds: bool = True
     broadcast: bool = False
     reports: bool = True
+    most_keys: MostKeys | None = None
     clock: TimeDomain = "event"
 
     def timed(self, clock: TimeDomain, column: str) -> Source:

@@ -57,7 +57,8 @@ class Driven(History):
             rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
             shard = rows["partition"].to_numpy() % self.shards
             broadcast = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
-            return [read(self.job, [rows.filter(pa.array((shard == s) | broadcast))], s) for s in range(self.shards)]
+            mine = [rows.filter(pa.array((shard == s) | broadcast)) for s in range(self.shards)]
+            return [read(self.job, [mine[s]], s, self.states[s]) for s in range(self.shards)]
         blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
         return [
             mapside.joined((blob.kind, blob.value) for blob in blobs if blob.shard == shard)

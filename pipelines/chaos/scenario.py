@@ -52,6 +52,8 @@ class Scenario:
     """What is sent at each step of event time.
 
     Most samples are in order; some come up to two seconds out of order, some up to a minute late, a few hours late.
+    A counter's sample that comes late has the value of later on, so that the counter seems to be reset behind it: then
+    "requests 200 × the usual" is what must be told.
     Some machines have a spike, one is silent for some minutes, and operators give rules and labels. A few messages
     cannot be used.
 

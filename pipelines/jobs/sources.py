@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.spec.decoder import Decoder
+from engine.spec.most_keys import MostKeys
 from engine.spec.output import Output
 from engine.spec.record import Record
 from engine.spec.source import Source
@@ -14,7 +15,9 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 
 
-def internal(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
+def internal(
+    settings: Settings, topic: str, record: type[Record], time: str, most_keys: MostKeys | None = None
+) -> Source:
     """The source of a columnar topic that another job of the chain writes.
 
     Args:
@@ -22,12 +25,18 @@ def internal(settings: Settings, topic: str, record: type[Record], time: str) ->
         topic: Name of the topic, without the namespace.
         record: Type of the records.
         time: Name of the event-time column.
+        most_keys: How many keys may come from it.
     """
     name = settings.reads(topic)
     formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
-    return Source(
-        formats, record, time, watermark(settings, name), bounds(settings), partitions=settings.kafka.partitions
-    )
+    clock, partitions = watermark(settings, name), settings.kafka.partitions
+    return Source(formats, record, time, clock, bounds(settings), partitions=partitions, most_keys=most_keys)
+
+
+def most_series(settings: Settings) -> MostKeys:
+    """How many series the jobs take in that first see which ones there are."""
+    share = max(1, settings.input.max_series // settings.kafka.partitions)
+    return MostKeys(("entity", "metric"), settings.input.max_series_a_machine, share)
 
 
 def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:

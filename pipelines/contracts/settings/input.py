@@ -117,3 +117,11 @@ class InputSettings(BaseModel):
         description="the most samples, lines, labels, attributes, buckets and other parts of a message; one with more "
         "is a dead letter, and is not decoded",
     )
+    max_series: Whole = Field(
+        300_000,
+        ge=1_000,
+        le=10**9,
+        description="the most series of the site that are ever known; each of kafka.partitions has an equal share, and "
+        "records of a series beyond it are dead letters",
+    )
+    max_series_a_machine: Whole = Field(30_000, ge=100, le=10**9, description="the same for one machine")

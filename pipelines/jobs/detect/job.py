@@ -20,7 +20,7 @@ from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.surroundings import Around
 from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
-from pipelines.jobs.sources import columnar, dead, internal
+from pipelines.jobs.sources import columnar, dead, internal, most_series
 
 _SAID: dict[str, type[OperatorMessage]] = {topics.RULES: Rule, topics.LABELS: Label}
 
@@ -46,7 +46,7 @@ def _state(settings: Settings) -> Side:
 
 def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: verdicts on each machine's log."""
-    features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
+    features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end", most_series(settings)))
     stream = features.merge(Stream.read(control_messages(settings, reports=False))).key_by("entity", "metric")
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings, sliding=False))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)

@@ -9,14 +9,14 @@ from engine.windows import Sliding
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Telemetry
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.sources import columnar, dead, internal
+from pipelines.jobs.sources import columnar, dead, internal, most_series
 
 
 def extractor(settings: Settings) -> Job:
     """`telemetry` → `features`: statistics of each series in event-time windows."""
     window = settings.window
     stream = (
-        Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time"))
+        Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time", most_series(settings)))
         .key_by("entity", "metric")
         .window(Sliding(window.size, every=window.every or window.size), allowed_lateness=window.allowed_lateness)
         .aggregate(
