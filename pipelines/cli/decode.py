@@ -47,10 +47,8 @@ def decode(
     chosen, total = formats.BY_NAME[form] if form else None, _Total()
     for file in files:
         content = sys.stdin.buffer.read() if file == "-" else _content(Path(file))
-        told = chosen or formats.named(Path(file).name)
-        values = trial.messages_in(content, told, rules)
-        known = chosen or (told if told and not any(formats.guess(each, rules=rules) for each in values[:20]) else None)
-        for number, fate in enumerate(trial.fates(values, known, rules, bounds, int(time.time() * 1000)), 1):
+        values = trial.messages_in(content, chosen, rules)
+        for number, fate in enumerate(trial.fates(values, chosen, rules, bounds, int(time.time() * 1000)), 1):
             total.add(fate)
             typer.echo(_json(file, number, fate) if as_json else _text(file, number, fate))
     if not as_json:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoder
 from engine.spec.record import Record
-from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize import otlp
@@ -22,6 +20,7 @@ from pipelines.jobs.normalize.csv_lines import CsvDecoder
 from pipelines.jobs.normalize.flat_json import FlatJsonDecoder, looks_like_flat_json
 from pipelines.jobs.normalize.gelf import GelfDecoder, looks_like_gelf
 from pipelines.jobs.normalize.influx import InfluxDecoder
+from pipelines.jobs.normalize.influx_lines import LONGEST_HEAD, begins_line
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.log_file import LogFileDecoder, looks_like_log_file
 from pipelines.jobs.normalize.logfmt import LogfmtDecoder, looks_like_logfmt
@@ -99,7 +98,6 @@ class Format:
         title: What it is, for the docs.
         build: Makes its decoder.
         recognise: Whether a message, without blanks before it, looks like the format, as some rules describe it.
-        topics: Globs of topics (without the namespace) or files, which tell the format where the content does not.
         a_line: Whether each line of a file is a message; false if a file is one message.
         binary: Whether blanks at the beginning of a message belong to it.
     """
@@ -109,7 +107,6 @@ class Format:
     title: str
     build: Callable[[Rules], Decoder]
     recognise: Recogniser
-    topics: tuple[str, ...] = ()
     a_line: bool = True
     binary: bool = False
 
@@ -169,16 +166,18 @@ _BEFORE = re.compile(rb"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+")
 """Comments and blank lines, each with its end."""
 
 
-def _first_line(value: bytes) -> bytes:
-    """The first line that is neither blank nor a comment; empty if there is none."""
+def _first_line(value: bytes, most: int = 4096) -> bytes:
+    """The first line that is neither blank nor a comment, or as many bytes of it; empty if there is none."""
     before = _BEFORE.match(value)
     at = before.end() if before else 0
     end = value.find(b"\n", at)
     line = value[at : end if end >= 0 else len(value)].strip()
-    return b"" if line.startswith(b"#") else line[:4096]
+    return b"" if line.startswith(b"#") else line[:most]
 
 
-_INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
+def _influx(value: bytes, _: Rules) -> bool:
+    return begins_line(_first_line(value, 2 * LONGEST_HEAD))
+
 
 FORMATS = (
     Format(
@@ -204,30 +203,30 @@ FORMATS = (
     ),
     Format(
         "json", Telemetry, "our own JSON of samples", lambda rules: JsonDecoder(Telemetry),
-        _has(b'"host.name"', b'"metric"', b'"value"'), (topics.RAW_JSON,),
+        _has(b'"host.name"', b'"metric"', b'"value"'),
     ),
     Format(
         "json-logs", Log, "our own JSON of log lines", lambda rules: JsonDecoder(Log),
-        _has(b'"host.name"', b'"message"', b'"@timestamp"'), (topics.LOGS_JSON,),
+        _has(b'"host.name"', b'"message"', b'"@timestamp"'),
     ),
     Format(
         "metricbeat", Telemetry, "Metricbeat and Elastic Agent (ECS): JSON of metricsets",
         lambda rules: MetricbeatDecoder(rules.labels, rules.text, rules.counters),
-        _has(b'"@timestamp"', b'"metricset"'), ("*metricbeat*",),
+        _has(b'"@timestamp"', b'"metricset"'),
     ),
     Format(
         "telegraf", Telemetry, "Telegraf, `data_format = \"json\"`",
         lambda rules: TelegrafDecoder(rules.labels, rules.text),
-        _has(b'"fields"', b'"tags"', b'"timestamp"'), (topics.RAW_TELEGRAF, "*telegraf*json*"),
+        _has(b'"fields"', b'"tags"', b'"timestamp"'),
     ),
     Format(
         "collectd", Telemetry, "collectd write_kafka, `Format JSON`",
         lambda rules: CollectdDecoder(rules.collectd_rates),
-        _has(b'"dstypes"', b'"dsnames"', start=b"["), (topics.RAW_COLLECTD,),
+        _has(b'"dstypes"', b'"dsnames"', start=b"["),
     ),
     Format(
         "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(),
-        _rsyslog, (topics.LOGS_RSYSLOG,),
+        _rsyslog,
     ),
     Format(
         "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
@@ -273,28 +272,28 @@ FORMATS = (
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
         lambda rules: PrometheusDecoder(rules.labels),
-        _prometheus, ("*.prom", "*prometheus*"), a_line=False,
+        _prometheus, a_line=False,
     ),
     Format(
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",
         lambda rules: InfluxDecoder(rules.labels, rules.text),
-        _INFLUX, ("*influx*",),
+        _influx,
     ),
     Format(
         "putval", Telemetry, "collectd, `PUTVAL` commands", lambda rules: PutvalDecoder(), _matches(rb"PUTVAL\s"),
     ),
     Format(
         "graphite", Telemetry, "Graphite lines", lambda rules: GraphiteDecoder(rules.labels),
-        _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"), ("*graphite*",),
+        _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"),
     ),
     Format(
         "csv", Telemetry, "CSV with a header",
         lambda rules: CsvDecoder(rules.csv, rules.labels, rules.text, rules.counters),
-        lambda value, rules: looks_like_csv(value, rules.csv), ("*.csv", "*.tsv"), a_line=False,
+        lambda value, rules: looks_like_csv(value, rules.csv), a_line=False,
     ),
     Format(
         "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),
-        lambda value, _: _PRIORITY.match(value) is not None, ("*syslog*",),
+        lambda value, _: _PRIORITY.match(value) is not None,
     ),
     Format(
         "telegraf-logs", Log, "Telegraf, `data_format = \"json\"`, fields of text",
@@ -303,11 +302,11 @@ FORMATS = (
     ),
     Format(
         "influx-logs", Log, "Influx line protocol, fields of text", lambda rules: InfluxLogDecoder(rules.labels),
-        _INFLUX,
+        _influx,
     ),
     Format(
         "shipped-logs", Log, "Filebeat, Elastic Agent (ECS), Fluent Bit, Vector: JSON of log lines",
-        lambda rules: ShippedLogsDecoder(rules.labels), _shipped, ("*filebeat*", "*fluent*", "*vector*"),
+        lambda rules: ShippedLogsDecoder(rules.labels), _shipped,
     ),
     Format(
         "flat-json", Telemetry, "JSON of numbers: Fluent Bit (cpu, mem, ...), jmxtrans, home-made",
@@ -335,15 +334,6 @@ def guess(value: bytes | None, record: type[Record] | None = None, rules: Rules 
     whole = value or b""
     begin = whole.lstrip()
     return next((each for each in _of(record) if each.recognise(whole if each.binary else begin, rules)), None)
-
-
-def named(topic: str) -> Format | None:
-    """The format that the name of a topic or file tells; ``None`` if it tells none.
-
-    >>> named("telemetry.telegraf").name, named("telemetry.agents")
-    ('telegraf', None)
-    """
-    return next((each for each in FORMATS if any(fnmatchcase(topic, glob) for glob in each.topics)), None)
 
 
 def _of(record: type[Record] | None) -> Iterator[Format]:

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import re
 
+import orjson
 import polars as pl
 
 from pipelines.jobs.normalize.remembering import remembered
 
-WHOLE_LINE = r'(?ms)^[ \t]*#[^\n]*|(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
-"""A comment, or a line whose texts in quotes may hold line ends."""
-_HEAD = r"(?s)^(?<head>(?:[^ \\]|\\.)+) +(?<rest>.*)$"
-_REST = r'(?s)^(?<fields>(?:[^ "\\]|\\.|"(?:[^"\\]|\\.)*")+)(?<tail>(?: .*)?)$'
-_FIELD = r'(?s)(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*")+'
-_PAIR = r'(?s)^(?<key>(?:[^=\\"]|\\.)+)=(?<raw>.*)$'
+WHOLE_LINE = (
+    r"(?ms)^[ \t]*#[^\n]*|^[ \t]*(?:[^ \t\n\\]|\\+[^\n\\])(?:[^ \n\\]|\\+[^\n\\])*"
+    r'(?: (?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])*)?'
+)
+"""A comment, or a line. Quotes in its head stand for themselves; those of a field's text may hold line ends.
+
+A backslash stands for itself, but before a comma, an equals sign, a blank and, within texts, a quote or a backslash:
+of several backslashes the last one takes away the meaning of what follows.
+"""
+_HEAD = r"(?s)^(?<head>(?:[^ \\]|\\+[^\\])+) +(?<rest>.*)$"
+_REST = r'(?s)^(?<fields>(?:[^ "\\]|\\+[^\\]|"(?:[^"\\]|\\.)*")+)(?<tail>(?: .*)?)$'
+_FIELD = r'(?s)(?:[^,"\\]|\\+[^\\]|"(?:[^"\\]|\\.)*")+'
+_PAIR = r'(?s)^(?<key>(?:[^=\\"]|\\+[^\\])+)=(?<raw>.*)$'
 _TEXT = r'(?s)^"(?:[^"\\]|\\.)*"$'
 _STAMP = r"^-?[0-9]{1,19}$"
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
@@ -30,6 +38,7 @@ _FLAGS = {
 LONGEST_HEAD = 16_384
 """The most bytes of a measurement with its tags, which all fields of a line share."""
 _ESCAPED = re.compile(r"\\([,= ])")
+_IN_TEXT, _CONTROL = re.compile(r'\\(["\\nrt])'), {"n": "\n", "r": "\r", "t": "\t"}
 _CACHED = 1 << 18
 """How many heads of lines are remembered; one takes about half a kilobyte."""
 
@@ -166,20 +175,51 @@ def unescaped(text: str) -> str:
     return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 
+def begins_line(line: bytes) -> bool:
+    r"""Whether bytes are, or begin, a line of the protocol: measurement, tags, and a field that has a value.
+
+    A broken line counts too if it has tags, so that the decoder can say what is wrong with it. JSON does not, nor a
+    line of ``key=value`` pairs alone, as logfmt has them.
+
+    >>> [begins_line(each) for each in (b"m,uri=/{id} x=5i", b'{"a":"b,c d=1 "}', b"level=3 code=4", b"m x=1 5")]
+    [True, False, False, True]
+    """
+    if line[:1] in (b"{", b"["):
+        return _LINE.match(line) is not None and not _is_json(line)
+    return _LINE.match(line) is not None or _WITH_TAGS.match(line) is not None
+
+
+_CHARS, _TAGS = rb"(?:[^ ,%s\\\n]|\\++[^\\\n])++", rb"(?:,%s=%s)"
+_NAME, _MARK = _CHARS % b"", _CHARS % b"="
+_TAGS = _TAGS % (_MARK, _MARK)
+_KEY = _CHARS % b'="'
+_VALUE = rb"(?:[-+]?[0-9.]++(?:[eE][-+]?[0-9]++)?[iu]?|[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)(?:,| *-?[0-9]*\s*$)"
+_LINE = re.compile(rb"(?:%s|%s%s++) ++%s=(?:\"|%s)" % (_MARK, _NAME, _TAGS, _KEY, _VALUE))
+_WITH_TAGS = re.compile(rb"%s,(?:[^ \\\n]|\\++[^\\\n])*+ ++%s=[^ ]" % (_NAME, _KEY))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def quoted(raw: str) -> str:
     r"""The text of a value in quotes.
 
     >>> quoted(r'"say \"no\""')
     'say "no"'
     """
-    return re.sub(r'\\(["\\])', r"\1", raw[1:-1]) if "\\" in raw else raw[1:-1]
+    return _IN_TEXT.sub(lambda found: _CONTROL.get(found[1], found[1]), raw[1:-1]) if "\\" in raw else raw[1:-1]
 
 
 def _divided(text: str, mark: str) -> list[str]:
     """The parts of a text between the marks that have no backslash before them."""
     parts, at, i = [], 0, 0
     while i < len(text):
-        if text[i] == "\\":
+        if text[i] == "\\" and text[i + 1 : i + 2] in (",", "=", " "):
             i += 1
         elif text[i] == mark:
             parts.append(text[at:i])

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import orjson
 import pytest
+import typer
 
+from pipelines.cli.decode import decode
+from pipelines.contracts.records import Telemetry
+from pipelines.gateway.influx import Influx
+from pipelines.gateway.protocol import Body
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.jobs.normalize.formats import RULES, guess
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.measurement import TextRule
@@ -14,6 +23,7 @@ from tests.pipelines.normalize.formats import (
     ARRIVED,
     decoded,
     decoder,
+    log_lines,
     refusals,
     rows,
     sample_lines,
@@ -168,3 +178,64 @@ def test_what_a_real_telegraf_wrote_is_the_same_in_both_of_its_formats() -> None
     ]
     assert sorted(both[0]) == sorted(both[1])
     assert len(both[0]) > 1000
+
+
+LINES = [
+    (rb"m,host=a,uri=/users/{id} x=1", "m.x{uri=/users/{id}}"),
+    (rb"{m},host=a x=1", "{m}.x"),
+    (rb"m,host=a,bucket=<100ms x=1i", "m.x{bucket=<100ms}"),
+    (rb"<m,host=a x=1i", "<m.x"),
+    (rb'm,host=a,mbean=name\="G1\ Old" x=5i', 'm.x{mbean=name="G1 Old"}'),
+    (rb'm,host=a,size=5" x=1', 'm.x{size=5"}'),
+    (rb'"m",host=a x=t', '"m".x'),
+    (rb"m,host=a,d=C:\\ temp x=1", r"m.x{d=C:\ temp}"),
+    (rb"m,host=a,d=\\,\,\=e x=1", r"m.x{d=\,,=e}"),
+    (b"m,host=a,long=" + b"x" * 300 + b" x=1", "m.x{long=" + "x" * 300 + "}"),
+    (b"m,host=a" + b",empty\\ name=" + b"z" * 400 + b" x=1 1795220820000000000", "m.x{empty name=" + "z" * 400 + "}"),
+]
+"""Lines with characters that are ordinary ones in measurement and tags, and the metric of each; source: the reference
+of the line protocol. Of several backslashes only the last one stands before the character that it escapes."""
+
+
+@pytest.mark.parametrize(("line", "metric"), LINES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_topic_the_gateway_and_decode_read_a_line_of_the_protocol_alike_wherever_it_stands(
+    line: bytes, metric: str, order: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = b"\n".join([line, b"mem,host=a used=5 1795220820000000000"][::order])
+    in_topic = decoded(AnyFormatDecoder(Telemetry), message)
+    assert in_topic.refused == []
+    assert sorted(row["metric"] for row in rows(in_topic)) == sorted([metric, "mem.used"])
+    taken = Influx(RULES).take(Body(message))
+    assert (taken.records, taken.reply.status) == (2, 204)
+    file = tmp_path / "messages.txt"
+    file.write_bytes(line)
+    with pytest.raises(typer.Exit) as ended:
+        decode([str(file)], None, True)
+    assert ended.value.exit_code == 0
+    assert [row["metric"] for row in orjson.loads(capsys.readouterr().out)["samples"]] == [metric]
+
+
+def test_the_name_of_a_file_does_not_tell_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "influx.csv"
+    file.write_bytes(b"hello")
+    with pytest.raises(typer.Exit):
+        decode([str(file)], None, True)
+    assert orjson.loads(capsys.readouterr().out)["format"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b'{"msg":"GET,/x=1 a=1"}', b'{"message":"a,b=c d=1 ","host":"h"}', b'[{"message":"a,b=c d=1 "}]'),
+        *(b"level=3 code=4", b'ts=1795220820 msg="no"', b"level=info msg=hi", b"usage was a=1", b"a b=1 c"),
+    ],
+)
+def test_json_and_pairs_of_keys_and_values_are_not_taken_for_line_protocol(text: bytes) -> None:
+    form = guess(text)
+    assert form is None or not form.name.startswith("influx")
+
+
+def test_texts_have_the_escapes_of_the_line_protocol() -> None:
+    ((*_, text),) = log_lines("influx-logs", rb'm,host=a message="a\nb\t\"c\" \\d \e"')
+    assert text == 'a\nb\t"c" \\d \\e'
