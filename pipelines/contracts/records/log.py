@@ -16,7 +16,7 @@ class Log(Record):
 
     time: Instant = Field(alias="@timestamp", description="event time: when the line was written")
     entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine")
-    program: Keyword = Field("", alias="process.name", max_length=512, description="the program that wrote the line")
+    program: Keyword = Field("-", alias="process.name", max_length=512, description="the program that wrote the line")
     severity: int = Field(
         6, alias="log.syslog.severity.code", ge=0, le=7, description="syslog severity, from 0 (emergency) to 7 (debug)"
     )

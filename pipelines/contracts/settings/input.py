@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pipelines.contracts.setting_types import Accepts, TimeZone, Whole
+from pipelines.contracts.setting_types import Accepts, Whole
 
 _LABEL = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./:-]{0,199}")
 _COLUMN = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+_MACHINE = re.compile(r"(?:[A-Za-z0-9_.*?-]{1,200}=)?[^\s=\x00-\x1f\x7f]{1,512}")
 _FIELD = re.compile(r"[A-Za-z0-9_@*?.:-]{1,200}")
 
 
@@ -21,6 +24,32 @@ def names(text: str) -> tuple[str, ...]:
     ('host', 'instance')
     """
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def told_for(text: str, *places: str) -> str:
+    """What a setting such as ``logs.agents=lb-1,web-*=web,other`` says of some places; empty if it says nothing.
+
+    Args:
+        text: Parts with commas between them: ``glob=value``, or a value for all places. The first that fits counts.
+        places: What a glob may fit: the name of a topic, or of a machine.
+
+    >>> told_for("fw-*=Europe/Berlin,UTC", "logs.agents", "fw-1"), told_for("fw-*=Europe/Berlin,UTC", "logs.agents")
+    ('Europe/Berlin', 'UTC')
+    """
+    for part in names(text):
+        glob, mark, value = part.rpartition("=")
+        if not mark or any(fnmatchcase(place, glob) for place in places):
+            return value
+    return ""
+
+
+def _zones(text: str) -> str:
+    for part in names(text) or ("",):
+        try:
+            ZoneInfo(part.rpartition("=")[2])
+        except (OSError, ValueError, KeyError):
+            raise ValueError("not accepted") from None
+    return text
 
 
 def _each(pattern: re.Pattern[str]) -> AfterValidator:
@@ -37,11 +66,13 @@ Columns = Annotated[str, _each(_COLUMN), Accepts("nothing, or names of columns w
 FieldGlobs = Annotated[
     str, _each(_FIELD), Accepts("nothing, or globs measurement.field of * and ? with commas between them")
 ]
-
-DefaultMachine = Annotated[
+Machines = Annotated[
+    str, _each(_MACHINE), Accepts("nothing, a machine, or topic=machine, several with commas between them")
+]
+Zones = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, pattern=r"^(?:[^\s\x00-\x1f\x7f]{1,512})?$"),
-    Accepts("nothing, or a name without blanks, at most 512 characters"),
+    AfterValidator(_zones),
+    Accepts("an IANA name such as UTC or Europe/Stockholm, or glob=name, several with commas between them"),
 ]
 
 
@@ -54,6 +85,16 @@ class InputSettings(BaseModel):
         "host.name,host,hostname,nodename,node,instance,agent.hostname,k8s.node.name,k8s.pod.name,service.instance.id,"
         "service.name",
         description="labels that may name the machine; the first one that a sample has does",
+    )
+    default_machine: Machines = Field(
+        "",
+        description="the machine of a sample or log line that names none: a name, or `topic=name` (globs of topics, of "
+        "which the first that fits counts); nothing: it is refused",
+    )
+    timezone: Zones = Field(
+        "UTC",
+        description="the zone of times that name none, such as those of syslog by RFC 3164: an IANA name, or "
+        "`glob=name` with globs of topics or machines, the first that fits counts",
     )
     left_out: Labels = Field(
         "dc,datacenter,region,rack",
@@ -105,10 +146,6 @@ class InputSettings(BaseModel):
         True,
         description="StatsD: whether a sign before the value of a gauge (`+3`, `-3`) says that it is a change, as "
         "StatsD and Telegraf read it; clients of DogStatsD send values below 0 so: false",
-    )
-    timezone: TimeZone = Field("UTC", description="IANA name of the time zone of times in lines of text that name none")
-    default_machine: DefaultMachine = Field(
-        "", description="the machine of log lines in which nothing names one; nothing: such lines are dead letters"
     )
     max_parts: Whole = Field(
         250_000,

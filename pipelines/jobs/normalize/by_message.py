@@ -36,11 +36,14 @@ def refusal_of(error: Exception, format_name: str) -> tuple[str, str]:
     """Code and reason of the refusal of a message, from what was raised when it was read.
 
     >>> refusal_of(KeyError("host"), "Telegraf")
-    ('FIELD_INVALID', "not a Telegraf message: KeyError 'host'")
+    ('FIELD_INVALID', "not a Telegraf message: the field 'host' is missing")
     """
     if isinstance(error, RefusedError):
         return error.code, str(error)
-    return FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"
+    if isinstance(error, KeyError):
+        return FIELD_INVALID, f"not a {format_name} message: the field {error} is missing"
+    what = str(error) if type(error) is ValueError else f"{type(error).__name__} {error}"
+    return FIELD_INVALID, f"not a {format_name} message: {what}"
 
 
 def columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:

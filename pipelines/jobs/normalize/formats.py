@@ -10,7 +10,7 @@ from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoder
 from engine.spec.record import Record
 from pipelines.contracts.records import Log, Telemetry
-from pipelines.contracts.settings.input import InputSettings, names
+from pipelines.contracts.settings.input import InputSettings, names, told_for
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.container_logs import CriDecoder, DockerDecoder, looks_like_cri, looks_like_docker
@@ -29,6 +29,7 @@ from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, Telegraf
 from pipelines.jobs.normalize.metricbeat import MetricbeatDecoder
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
+from pipelines.jobs.normalize.own_logs import OwnLogDecoder
 from pipelines.jobs.normalize.parts import MOST
 from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
@@ -58,8 +59,8 @@ class Rules:
         collectd_rates: Whether collectd has computed rates of its counters.
         most: The most parts of a message, see `pipelines.jobs.normalize.parts`.
         statsd_changes: Whether a sign before the value of a StatsD gauge says that it is a change.
-        zone: The time zone of times in lines of text that name none.
-        machine: The machine of log lines that name none; empty: such lines are refused.
+        timezone: The zone of times that name none, see `InputSettings.timezone`.
+        topic: The topic, without the namespace.
     """
 
     labels: LabelRule = LABELS
@@ -69,16 +70,33 @@ class Rules:
     collectd_rates: bool = True
     most: int = MOST
     statsd_changes: bool = True
-    zone: str = "UTC"
-    machine: str = ""
+    timezone: str = "UTC"
+    topic: str = ""
 
     @classmethod
-    def of(cls, settings: InputSettings) -> Rules:
-        """The rules that the settings describe."""
-        text, counters = TextRule(names(settings.text_left_out)), CounterRule(names(settings.counters))
-        csv, rates, most = CsvRule.of(settings), settings.collectd_rates, settings.max_parts
-        zone, machine = settings.timezone, settings.default_machine
-        return cls(*(LabelRule.of(settings), text, counters, csv, rates, most, settings.statsd_changes, zone, machine))
+    def of(cls, settings: InputSettings, topic: str = "") -> Rules:
+        """The rules that the settings describe, for a topic without the namespace."""
+        return cls(
+            labels=LabelRule.of(settings, topic),
+            text=TextRule(names(settings.text_left_out)),
+            counters=CounterRule(names(settings.counters)),
+            csv=CsvRule.of(settings),
+            collectd_rates=settings.collectd_rates,
+            most=settings.max_parts,
+            statsd_changes=settings.statsd_changes,
+            timezone=settings.timezone,
+            topic=topic,
+        )
+
+    @property
+    def zone(self) -> str:
+        """The zone of times in the topic that name none."""
+        return told_for(self.timezone, self.topic) or "UTC"
+
+    @property
+    def machine(self) -> str:
+        """The machine of what names none; empty: it is refused."""
+        return self.labels.default
 
 
 RULES = Rules()
@@ -136,6 +154,12 @@ _SAMPLE = re.compile(
 )
 
 
+def _own_log(value: bytes, rules: Rules) -> bool:
+    """Whether an object is a log line of our own: ECS in flat form has ``host.name`` too, but a level of its own."""
+    wanted = _has(b'"host.name"', b'"message"', b'"@timestamp"', b'"log.syslog.severity.code"')
+    return wanted(value, rules) and b'"ecs.version"' not in value
+
+
 def _shipped(value: bytes, rules: Rules) -> bool:
     return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
 
@@ -151,8 +175,9 @@ def _vector(value: bytes, rules: Rules) -> bool:
 
 
 _VECTOR = re.compile(rb'"(?:counter|gauge|set|distribution|aggregated_histogram|aggregated_summary)"\s*:\s*\{')
-_SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
-_PRIORITY = re.compile(rb"<[0-9]{1,3}>")
+_SHIPPED = re.compile(rb'"(?:(?:message|log|msg|MESSAGE)"\s*:\s*"|MESSAGE"\s*:\s*\[)')
+_PRIORITY = re.compile(rb"(?:[1-9][0-9]{0,5} )?<[0-9]{1,3}>")
+"""The priority of syslog, before which a stream has the length of each message."""
 
 
 _STATSD = re.compile(rb"(?m)^[^\s:|{}\"<]+:(?:[-+.0-9][-+.0-9eE:]*\|(?:c|g|ms|h|d)|[^|\n]*\|s)(?=[|:\r]|$)")
@@ -206,8 +231,8 @@ FORMATS = (
         _has(b'"host.name"', b'"metric"', b'"value"'),
     ),
     Format(
-        "json-logs", Log, "our own JSON of log lines", lambda rules: JsonDecoder(Log),
-        _has(b'"host.name"', b'"message"', b'"@timestamp"'),
+        "json-logs", Log, "our own JSON of log lines", lambda rules: OwnLogDecoder(Log),
+        _own_log,
     ),
     Format(
         "metricbeat", Telemetry, "Metricbeat and Elastic Agent (ECS): JSON of metricsets",
@@ -225,7 +250,7 @@ FORMATS = (
         _has(b'"dstypes"', b'"dsnames"', start=b"["),
     ),
     Format(
-        "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(),
+        "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(rules.labels.default),
         _rsyslog,
     ),
     Format(
@@ -238,7 +263,7 @@ FORMATS = (
     ),
     Format(
         "statsd", Telemetry, "StatsD and DogStatsD", lambda rules: StatsdDecoder(rules.labels, rules.statsd_changes),
-        _statsd, ("*statsd*",),
+        _statsd,
     ),
     Format(
         "statsd-events", Log, "DogStatsD: events and service checks",
@@ -292,7 +317,8 @@ FORMATS = (
         lambda value, rules: looks_like_csv(value, rules.csv), a_line=False,
     ),
     Format(
-        "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),
+        "syslog", Log, "syslog, RFC 5424 and RFC 3164",
+        lambda rules: SyslogDecoder(rules.labels, rules.timezone, rules.topic),
         lambda value, _: _PRIORITY.match(value) is not None,
     ),
     Format(

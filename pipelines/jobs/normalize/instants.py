@@ -8,10 +8,18 @@ from typing import Any
 from engine.formats.instants import instant
 from pipelines.jobs.normalize.measurement import epoch_ms
 
+ACCEPTED = "accepted: ISO 8601 such as 2026-11-21T00:27:00Z, or an epoch in s, ms, µs or ns"
+"""What `moment` takes."""
+
 
 @lru_cache(1 << 12)  # lines that come together often have the same time
 def _of_text(text: str) -> int:
-    return epoch_ms(int(text)) if text.isascii() and text.isdigit() else instant(text)
+    if text.isascii() and text.isdigit():
+        return epoch_ms(int(text))
+    try:
+        return instant(text)
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is no time; {ACCEPTED}") from None
 
 
 def moment(given: Any) -> int:
@@ -28,5 +36,5 @@ def moment(given: Any) -> int:
     if isinstance(given, str):
         return _of_text(given)
     if type(given) not in (int, float):
-        raise ValueError(f"{given!r} is no time")
+        raise ValueError(f"{given!r} is no time; {ACCEPTED}")
     return epoch_ms(given) if isinstance(given, int) else round(given * 1000 if abs(given) < 1e11 else given)

@@ -15,6 +15,7 @@ from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.bounded import BoundedDecoder
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.formats import Rules
+from pipelines.jobs.normalize.own_logs import OwnLogDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.sources import bounds, columnar, dead, watermark
@@ -22,10 +23,10 @@ from pipelines.jobs.sources import bounds, columnar, dead, watermark
 
 def normalizer(settings: Settings) -> Job:
     """Agents' formats → `telemetry`. The job rejects samples of wrong clocks, and first decides the watermark."""
-    rules = Rules.of(settings.input)
+    rules, telegraf = (Rules.of(settings.input, topic) for topic in (topics.RAW_AGENTS, topics.RAW_TELEGRAF))
     formats: dict[str, Decoder] = {
         settings.reads(topics.RAW_JSON): JsonDecoder(Telemetry),
-        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(rules.labels, rules.text),
+        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(telegraf.labels, telegraf.text),
         settings.reads(topics.RAW_COLLECTD): CollectdDecoder(rules.collectd_rates),
         settings.reads(topics.RAW_AGENTS): AnyFormatDecoder(Telemetry, rules),
     }
@@ -39,10 +40,10 @@ def normalizer(settings: Settings) -> Job:
 
 def log_normalizer(settings: Settings) -> Job:
     """Agents' formats → `logs`, like `normalizer`, for log lines."""
-    rules = Rules.of(settings.input)
+    rules, rsyslog = (Rules.of(settings.input, topic) for topic in (topics.LOGS_AGENTS, topics.LOGS_RSYSLOG))
     formats: dict[str, Decoder] = {
-        settings.reads(topics.LOGS_JSON): JsonDecoder(Log),
-        settings.reads(topics.LOGS_RSYSLOG): RsyslogDecoder(),
+        settings.reads(topics.LOGS_JSON): OwnLogDecoder(Log),
+        settings.reads(topics.LOGS_RSYSLOG): RsyslogDecoder(rsyslog.labels.default),
         settings.reads(topics.LOGS_AGENTS): AnyFormatDecoder(Log, rules),
     }
     clock = watermark(settings, *formats)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelines.contracts.settings.input import InputSettings, names
+from pipelines.contracts.settings.input import InputSettings, names, told_for
 from pipelines.jobs.normalize.remembering import characters, remembered
 
 FOLDED = "*"
@@ -30,17 +30,19 @@ class LabelRule:
         left_out: Labels that describe the machine or the instance, but do not distinguish two series of it.
         folded: Labels with very many values; the value is replaced by `FOLDED`. That is also done for values that are
             UUIDs or at least 32 hexadecimal digits.
+        default: The machine where no label names one; empty: none.
     """
 
     machine: tuple[str, ...] = names(InputSettings().machine)
     left_out: frozenset[str] = frozenset(names(InputSettings().left_out))
     folded: frozenset[str] = frozenset(names(InputSettings().folded))
+    default: str = ""
 
     @classmethod
-    def of(cls, settings: InputSettings) -> LabelRule:
-        """The rule that the settings describe."""
+    def of(cls, settings: InputSettings, topic: str = "") -> LabelRule:
+        """The rule that the settings describe, for a topic without the namespace."""
         left_out, folded = frozenset(names(settings.left_out)), frozenset(names(settings.folded))
-        return cls(names(settings.machine), left_out, folded)
+        return cls(names(settings.machine), left_out, folded, told_for(settings.default_machine, topic))
 
     def __hash__(self) -> int:
         return hash(self.machine)  # asked for with each sample; rules that are equal have it in common
@@ -72,7 +74,7 @@ class LabelRule:
         for name in self.machine:
             if value := labels.get(name):
                 return machine_and_port(value)[0]
-        return ""
+        return self.default
 
 
 LABELS = LabelRule()
@@ -82,7 +84,7 @@ LABELS = LabelRule()
 def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
     label = next((name for name in rule.machine if name in rest), None)
-    machine = rest.pop(label) if label else ""
+    machine = rest.pop(label) if label else rule.default
     machine, port = machine_and_port(machine)
     if port:
         rest.setdefault("port", port)

@@ -30,8 +30,8 @@ class LineDecoder(Decoder):
     """Decodes messages to columns of `Log`, message by message. Subclasses define the format."""
 
     @abstractmethod
-    def lines(self, message: Any, arrived: int) -> Iterator[Line]:
-        """The lines of one parsed message, which arrived at a time in epoch milliseconds.
+    def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
+        """The lines of one parsed message, which arrived at a time in epoch milliseconds; ``None`` for a part without.
 
         Raises:
             RefusedError: If the message cannot be used, for a reason with a code of its own.
@@ -54,22 +54,38 @@ class LineDecoder(Decoder):
         )
 
 
-def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_name: str) -> Decoded:
+def collect(messages: int, lines_of: Callable[[int], Iterable[Line | None]], format_name: str) -> Decoded:
     """The lines of messages as columns of `Log`; messages without a line, or with a wrong one, are refused.
+
+    A message of which only some parts hold no line is used, and told.
 
     Args:
         messages: How many messages there are.
         lines_of: The lines of a message, by its index; what it may raise see `LineDecoder.lines`.
         format_name: Name of the format, for reasons.
     """
+    without: dict[int, tuple[int, int]] = {}
+
+    def read(row: int) -> list[Line]:
+        parts = list(lines_of(row))
+        if None not in parts:
+            return parts  # type: ignore[return-value]
+        there = [line for line in parts if line is not None]
+        if there:
+            without[row] = (len(parts) - len(there), len(parts))
+        return there
+
     found, index, refused = gather(
-        *(messages, lines_of, lambda row, error: refusal_of(error, format_name), _are_fine),
+        *(messages, read, lambda row, error: refusal_of(error, format_name), _are_fine),
         lambda row, line: _checked(line),
     )
     empty = np.ones(messages, np.bool_)
     empty[index] = False
     empty[[row for row, _, _ in refused]] = False
     refused += [(row, MESSAGE_EMPTY, _NO_LINE) for row in np.flatnonzero(empty).tolist()]
+    whole = {row for row, _, _ in refused}
+    told = ((row, lost, held) for row, (lost, held) in without.items() if row not in whole)
+    refused += [(row, MESSAGE_EMPTY, f"{lost} of {held} parts: {_NO_LINE}") for row, lost, held in told]
     return Decoded(_table(found, index), sorted(refused))
 
 
@@ -91,7 +107,7 @@ def _are_fine(lines: list[Line]) -> bool:
     )
 
 
-def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Line]:
+def checked(lines_of: Callable[[], Iterable[Line | None]], format_name: str) -> list[Line]:
     """The lines of a message.
 
     Args:
@@ -102,7 +118,7 @@ def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Li
         RefusedError: If one of them cannot be used, or there is none.
     """
     try:
-        mine = [_checked(line) for line in lines_of()]
+        mine = [_checked(line) for line in lines_of() if line is not None]
     except WRONG as error:
         raise RefusedError(*refusal_of(error, format_name)) from None
     if not mine:

@@ -85,24 +85,3 @@ def series_tags(measurement: str, tags: Iterable[tuple[str, str]]) -> Iterable[t
 def kind_of(field: str) -> str:
     """The kind of a metric, by ``measurement.field``."""
     return "counter" if field in COUNTERS else "gauge"
-
-
-_SEVERITIES = {
-    **dict.fromkeys(("emerg", "emergency", "panic"), 0), "alert": 1,
-    **dict.fromkeys(("crit", "critical", "fatal"), 2), **dict.fromkeys(("err", "error"), 3),
-    **dict.fromkeys(("warn", "warning"), 4), "notice": 5, **dict.fromkeys(("info", "information"), 6),
-    **dict.fromkeys(("debug", "trace"), 7),
-}  # fmt: skip
-
-
-def severity_of(level: object, otherwise: int = 6) -> int:
-    """The syslog severity that a level stands for, a name or a number.
-
-    >>> severity_of("WARN"), severity_of(3), severity_of("strange"), severity_of(None)
-    (4, 3, 6, 6)
-    """
-    if isinstance(level, str) and level in _SEVERITIES:
-        return _SEVERITIES[level]
-    if isinstance(level, int | float) and not isinstance(level, bool):
-        return int(level) if 0 <= level <= 7 else otherwise
-    return _SEVERITIES.get(str(level).strip().lower(), otherwise)

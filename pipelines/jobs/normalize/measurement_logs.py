@@ -15,13 +15,13 @@ from pipelines.jobs.normalize.coded import codes_of
 from pipelines.jobs.normalize.influx import begin_lines, times_of, usable_fields
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder, collect
-from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.refusals import Refusals, RefusedError
+from pipelines.jobs.normalize.severities import with_level
 from pipelines.jobs.normalize.telegraf import measurements, time_of
 
 _TEXTS = ("message", "msg", "Message", "log", "body", "value", "event")
 _PROGRAMS = ("appname", "program", "container_name", "source", "service", "path")
-_LEVELS = ("severity_code", "severity", "level", "Level", "LevelText")
+_LEVELS = ("severity_code", "severity", "level", "LevelText", "Level")
 _ABOUT = frozenset((*_PROGRAMS, *_LEVELS))
 
 
@@ -99,8 +99,8 @@ def line_of(labels: LabelRule, name: str, tags: Mapping[str, str], fields: Mappi
     text = _text_of(fields)
     if not text:
         return None
-    severity, program = severity_of(_level_of(tags, fields)), _program_of(tags, fields) or str(name)
-    return time, labels.machine_of(tags), program, severity, text
+    severity, text = with_level(*_level_of(tags, fields, text))
+    return time, labels.machine_of(tags), _program_of(tags, fields) or str(name), severity, text
 
 
 def _text_of(fields: Mapping[str, Any]) -> str:
@@ -117,14 +117,14 @@ def _text_of(fields: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={text}" for name, text in sorted(texts.items()) if text.strip()).strip()
 
 
-def _level_of(tags: Mapping[str, str], fields: Mapping[str, Any]) -> Any:
-    """The first tag or field that holds a level; ``None`` if there is none."""
+def _level_of(tags: Mapping[str, str], fields: Mapping[str, Any], text: str) -> tuple[Any, str, str]:
+    """The first tag or field that holds a level, ``None`` if there is none; the text; and the name of the field."""
     for name in _LEVELS:
         if name in tags:
-            return tags[name]
+            return tags[name], text, name
         if name in fields:
-            return fields[name]
-    return None
+            return fields[name], text, name
+    return None, text, ""
 
 
 def _program_of(tags: Mapping[str, str], fields: Mapping[str, Any]) -> str:

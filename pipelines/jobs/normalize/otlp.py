@@ -113,7 +113,13 @@ def text(value: AnyValue) -> str:
         return ""
     if kind in ("string_value", "int_value", "double_value"):
         return str(getattr(value, kind))
-    return orjson.dumps(_plain(value), default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    if kind == "bytes_value":
+        return value.bytes_value.decode(errors="replace")
+    return orjson.dumps(_plain(value), default=_readable, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _readable(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _plain(value: AnyValue) -> Any:

@@ -11,19 +11,24 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from pipelines.jobs.normalize import otlp, otlp_json
-from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.labels import LABELS, LabelRule, machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder, checked
-from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.otlp_json import Record
 from pipelines.jobs.normalize.refusals import RefusedError
+from pipelines.jobs.normalize.severities import with_level
 
+_NODES = frozenset(("host.name", "k8s.node.name"))
+_PROGRAMS = (
+    "service.name", "process.executable.name", "k8s.container.name", "container.name", "k8s.deployment.name",
+    "k8s.statefulset.name", "k8s.daemonset.name", "log.file.path", "log.file.name",
+)  # fmt: skip
 _SEVERITIES = (7,) * 9 + (6,) * 4 + (4,) * 4 + (3,) * 4 + (2,)
 """The severity of syslog by the severity number of OTLP: trace and debug, info, warn, error; from 21 on fatal."""
 
 
 @dataclass(frozen=True)
 class OtlpLogsDecoder(LineDecoder):
-    """Decodes log records; the program is the resource's ``service.name``, or the ``process.executable.name``.
+    """Decodes log records; the program is the ``service.name``, the executable, the container, or the file.
 
     Args:
         labels: Which attributes name the machine.
@@ -40,13 +45,11 @@ class OtlpLogsDecoder(LineDecoder):
             return ((otlp.labels(each.resource.attributes), _records(each)) for each in request.resource_logs)
         return usual
 
-    def lines(self, message: Any, arrived: int) -> Iterator[Line]:
+    def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
         for common, records in message:
             shared = dict(common)
             for record in records:
-                line = self._line(shared, record, arrived)
-                if line:
-                    yield line
+                yield self._line(shared, record, arrived)
 
     def without_wrong(self, resource: Any) -> tuple[Any, list[tuple[str, str]]]:
         """A resource with the log records that can be used alone; and code and reason of each of the others.
@@ -75,10 +78,19 @@ class OtlpLogsDecoder(LineDecoder):
         if not text:
             return None
         attributes = dict(own) | common
-        machine = self.labels.machine_of(attributes)
-        program = attributes.get("service.name") or attributes.get("process.executable.name", "")
-        severity = _SEVERITIES[min(number, 21)] if number > 0 else severity_of(level)
+        machine = self._machine(common, attributes)
+        program = next((found for name in _PROGRAMS if (found := attributes.get(name))), "")
+        severity, text = (_SEVERITIES[min(number, 21)], text) if number > 0 else with_level(level, text)
         return nanoseconds // 1_000_000 if nanoseconds else arrived, machine, program, severity, text
+
+    def _machine(self, resource: dict[str, str], attributes: dict[str, str]) -> str:
+        """The machine: of the resource if that knows the node, as an application's own ``host`` is something else."""
+        node = resource.get("host.name") or resource.get("k8s.node.name")
+        return (
+            machine_and_port(node)[0]
+            if node and _NODES & set(self.labels.machine)
+            else self.labels.machine_of(attributes)
+        )
 
 
 def _records(resource: ResourceLogs) -> Iterator[Record]:

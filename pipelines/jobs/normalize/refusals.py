@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Refused = tuple[int, str, str]
@@ -12,10 +13,34 @@ LINE_INVALID = "LINE_INVALID"
 MACHINE_UNKNOWN = "MACHINE_UNKNOWN"
 MESSAGE_EMPTY = "MESSAGE_EMPTY"
 TEXT_FIELD = "TEXT_FIELD"
+TIME_AHEAD = "TIME_AHEAD"
 TOO_MANY_PARTS = "TOO_MANY_PARTS"
 
-NO_MACHINE = "no label names the machine; the setting input.machine says which labels may"
-"""The reason with `MACHINE_UNKNOWN`."""
+_SHOWN = 12
+
+
+def no_machine(labels: Iterable[str] = ()) -> str:
+    """The reason with `MACHINE_UNKNOWN`.
+
+    Args:
+        labels: The names of the labels that are there.
+
+    >>> no_machine(["job", "pod"])
+    'no label names the machine; there are: job, pod; the setting input.machine says which may, and \
+input.default_machine names the machine of a topic'
+    >>> no_machine()
+    'there is no label that could name the machine; the setting input.default_machine names the machine of a topic'
+    """
+    there = sorted({str(name)[:60] for name in labels})
+    default = "input.default_machine names the machine of a topic"
+    if not there:
+        return f"there is no label that could name the machine; the setting {default}"
+    shown = ", ".join(there[:_SHOWN]) + (", ..." if there[_SHOWN:] else "")
+    return f"no label names the machine; there are: {shown}; the setting input.machine says which may, and {default}"
+
+
+NO_MACHINE = no_machine()
+"""The reason where nothing is known of labels."""
 
 
 class RefusedError(ValueError):

@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-import orjson
-import pyarrow as pa
-from pydantic import ValidationError
-
-from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
-from engine.formats.refusals import explain
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
-from pipelines.contracts.records import Log
+from engine.formats.json_decoder import FIELD_INVALID
+from pipelines.jobs.normalize.line_decoder import NO_PROGRAM, Line, LineDecoder
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
+from pipelines.jobs.normalize.severities import INFO, severity_of
 
 
 @dataclass(frozen=True)
-class RsyslogDecoder(Decoder):
-    """Decodes messages with the fields ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7) and ``msg``.
+class RsyslogDecoder(LineDecoder):
+    """Decodes messages with ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7, or its name) and ``msg``.
 
-    >>> import numpy as np
-    >>> line = b'{"ts": "2026-11-21T00:28:54.5+00:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}'
-    >>> messages = Messages("logs.rsyslog", 0, pa.array([line]), np.array([0]), np.array([0]))
-    >>> RsyslogDecoder().decode(messages).records.to_pylist()[0]["message"]
-    'no'
+    Args:
+        default: The machine of lines without a host; empty: they are refused.
+
+    >>> line = {"ts": "2026-11-21T00:28:54.5+00:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}
+    >>> list(RsyslogDecoder().lines(line, 0))
+    [(1795220934500, 'a', 'sshd', 4, 'no')]
     """
 
-    def decode(self, messages: Messages) -> Decoded:
-        rows: list[dict[str, Any]] = []
-        refused: list[tuple[int, str, str]] = []
-        for row, value in enumerate(messages.values.to_pylist()):
-            try:
-                parsed = orjson.loads(value or b"")
-                rows.append(_log(parsed) | {ROW: row})
-            except ValidationError as error:
-                refused.append((row, FIELD_INVALID, explain(error, Log)))
-            except orjson.JSONDecodeError as error:
-                refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                refused.append((row, FIELD_INVALID, f"not an rsyslog message: {type(error).__name__} {error}"))
-        schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
-        return Decoded(pa.Table.from_pylist(rows, schema), refused)
+    default: str = ""
+
+    def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
+        if not isinstance(message, dict):
+            raise RefusedError(FIELD_INVALID, "an rsyslog message is an object with ts, host, program, severity, msg")
+        text, severity = message.get("msg"), message.get("severity", INFO)
+        if not isinstance(text, str):
+            raise RefusedError(FIELD_INVALID, f"msg: {_shown(text)} is no text")
+        known = None if severity is None or severity == "" else severity_of(severity)
+        if known is None:
+            why = f"severity: {_shown(severity)} is no severity; accepted: 0 to 7, or a name such as err"
+            raise RefusedError(FIELD_INVALID, why)
+        host, program = message.get("host") or self.default, message.get("program") or NO_PROGRAM
+        for name, value in (("host", host), ("program", program)):
+            if not isinstance(value, str):
+                raise RefusedError(FIELD_INVALID, f"{name}: {_shown(value)} is no text")
+        if not host:
+            raise RefusedError(MACHINE_UNKNOWN, no_machine(message))
+        yield (_moment(message.get("ts")), host, program, known, text.strip()) if text.strip() else None
 
 
-def _log(parsed: Any) -> dict[str, Any]:
-    when = datetime.fromisoformat(parsed["ts"])
+def _moment(given: Any) -> int:
+    if isinstance(given, str):
+        return _of_text(given)
+    raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} is no time; {_ACCEPTED}")
+
+
+@lru_cache(1 << 12)
+def _of_text(given: str) -> int:
+    try:
+        when = datetime.fromisoformat(given)
+    except ValueError:
+        raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} is no time; {_ACCEPTED}") from None
     if when.tzinfo is None:
-        raise ValueError(f"ts {parsed['ts']!r} has no offset from UTC")
-    fields = {"time": round(when.timestamp() * 1000), "entity": parsed["host"], "program": parsed.get("program", "")}
-    return Log(**fields, severity=parsed.get("severity", 6), message=parsed["msg"].strip()).model_dump()
+        raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} has no offset from UTC; {_ACCEPTED}")
+    return round(when.timestamp() * 1000)
+
+
+_ACCEPTED = "accepted: RFC 3339, as 2026-11-21T00:28:54.5+01:00"
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]

@@ -7,20 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from engine.formats.json_decoder import FIELD_INVALID
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule, machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
-from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.nested_fields import Alternatives, Wanted, first, flat, nested
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
+from pipelines.jobs.normalize.severities import with_level
 
 _TIMES = (
     *("@timestamp", "timestamp", "date", "time", "ts"),
     *("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"),  # of journald
+    *("timereported", "timegenerated", "ISODATE"),  # of rsyslog's jsonmesg, of syslog-ng
 )
 _TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
 _LEVELS = (
-    *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "level", "PRIORITY"),
-    *("syslog.severity.code",),
+    *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "levelname", "level_name"),
+    *("level", "PRIORITY", "syslog.severity.code", "syslogseverity", "syslogseverity-text", "log_level", "loglevel"),
+    *("lvl", "LEVEL", "@level", "@l", "severity_text", "severityText", "levelno"),
 )
 _PROGRAMS = [
     "process.name",
@@ -29,6 +33,9 @@ _PROGRAMS = [
     "ident",
     "SYSLOG_IDENTIFIER",
     "program",
+    "programname",
+    "app-name",
+    "PROGRAM",
     "service.name",
     "container.name",
     "kubernetes.container_name",
@@ -38,8 +45,13 @@ _PROGRAMS = [
     "file",
     "tag",
     "source_type",
+    "name",
 ]
-_MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
+_NODES = ("kubernetes.host", "kubernetes.node.name", "kubernetes.pod_node_name")
+"""Shippers name the node of a container here; an application's own ``host`` beside it is something else."""
+_MACHINES = ("_HOSTNAME", "HOST")
+_SCALES = {name: nested([name]) for name in ("severity", "levelno")}
+"""Fields whose numbers mean something else than those of most loggers."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,7 @@ class ShippedLogsDecoder(LineDecoder):
     @cached_property
     def _wanted(self) -> Wanted:
         """The fields that may hold text, time, program, level and machine."""
-        return Wanted.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_MACHINES))
+        return Wanted.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_NODES, *_MACHINES))
 
     @cached_property
     def _nested(self) -> _Places:
@@ -70,7 +82,11 @@ class ShippedLogsDecoder(LineDecoder):
     def _flat(self) -> _Places:
         return _Places.of(flat, self.labels)
 
-    def lines(self, message: Any, arrived: int) -> Iterator[Line]:
+    @staticmethod
+    def _place(name: str) -> Alternatives:
+        return (*nested([name]), *flat([name]))
+
+    def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
@@ -79,13 +95,31 @@ class ShippedLogsDecoder(LineDecoder):
             else:
                 fields, places = self._wanted.flat(each), self._flat
             text = first(fields, places.texts)
-            if isinstance(text, str) and (text := text.strip()):
-                given = first(fields, places.times)
+            if type(text) is list:
+                text = _of_bytes(text)
+            if not (isinstance(text, str) and (text := text.strip())):
+                yield None
+                continue
+            given = first(fields, places.times)
+            try:
                 time = arrived if given is None else moment(given)
+            except ValueError as error:
+                field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
+                raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
+            machine = first(fields, places.nodes, text=True)
+            if not machine:
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
-                machine = machine or first(fields, places.machines) or ""
-                program, level = first(fields, places.programs) or "", first(fields, places.levels)
-                yield time, machine, str(program), severity_of(_number(level)), text
+                machine = machine or first(fields, places.machines) or self.labels.default
+                if not machine:
+                    raise RefusedError(MACHINE_UNKNOWN, no_machine(each))
+            program, level = first(fields, places.programs) or "", first(fields, places.levels)
+            if type(program) is list:
+                program = _of_bytes(program) or ""
+            field = ""
+            if type(level) is int and level > 7:
+                field = next((name for name, place in _SCALES.items() if first(fields, place) == level), "")
+            severity, text = with_level(level, text, field)
+            yield time, machine, str(program), severity, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +128,7 @@ class _Places:
 
     texts: Alternatives
     times: Alternatives
+    nodes: Alternatives
     labels: Alternatives
     machines: Alternatives
     programs: Alternatives
@@ -102,9 +137,20 @@ class _Places:
     @classmethod
     def of(cls, places: Callable[[Iterable[str]], Alternatives], labels: LabelRule) -> _Places:
         """The places of all parts, made of their names by a function."""
-        return cls(*map(places, (_TEXTS, _TIMES, labels.machine, _MACHINES, _PROGRAMS, _LEVELS)))
+        return cls(*map(places, (_TEXTS, _TIMES, _NODES, labels.machine, _MACHINES, _PROGRAMS, _LEVELS)))
 
 
-def _number(level: Any) -> Any:
-    """A level that is a digit as text, as journald writes it, is a number."""
-    return int(level) if isinstance(level, str) and len(level) == 1 and level.isascii() and level.isdigit() else level
+def _of_bytes(value: list[Any]) -> str | None:
+    r"""The text of a field of journald that is not all printable, a list of its bytes; ``None`` if it is none.
+
+    Of a field that is there several times, a list of texts, it is the first.
+
+    >>> _of_bytes([27, 91, 49, 109, 110, 111]), _of_bytes(["a", "b"]), _of_bytes([{}])
+    ('\x1b[1mno', 'a', None)
+    """
+    if value and isinstance(value[0], str):
+        return value[0]
+    try:
+        return bytes(value).decode(errors="replace")
+    except (TypeError, ValueError):  # no bytes
+        return None

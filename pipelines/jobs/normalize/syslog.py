@@ -1,79 +1,138 @@
-"""The decoder of syslog messages as they are on the wire: RFC 5424, and RFC 3164 (BSD)."""
+"""The decoder of syslog messages as they are on the wire: RFC 5424, RFC 3164 (BSD), and how devices depart from it."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
-from engine.formats.dead_letters import payload_text
+from pipelines.contracts.settings.input import told_for
 from pipelines.jobs.normalize.instants import moment
+from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
-from pipelines.jobs.normalize.refusals import LINE_INVALID, RefusedError
+from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, TIME_AHEAD, RefusedError
+from pipelines.jobs.normalize.syslog_devices import of_device
+from pipelines.jobs.normalize.syslog_times import local
 
 _PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
 _5424 = re.compile(
     _PRIORITY + r"1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) \S+ \S+ "
-    r'(?:-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*+\])++)(?: (?P<text>.*))?',
+    r'(?P<data>-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*\])++)(?: (?P<text>.*))?',
     re.DOTALL,
 )
 """Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
 _3164 = re.compile(
-    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-\S+) (?P<host>\S+) "
+    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?: [A-Z]{3,4})?(?: [0-9]{4})?"
+    r"|[0-9]{4}-\S+) (?P<host>\S*[^\s:]) "
     r"(?:(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?)?(?P<text>.*)",
     re.DOTALL,
 )
+_NO_HOST = re.compile(
+    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-\S+) "
+    r"(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?(?P<text>.*)",
+    re.DOTALL,
+)
+"""Without a host name, as HAProxy, Docker and /dev/log write it: what stands in its place is a tag, which ends with a
+colon or has a process id in brackets. A host's name can have neither."""
+_TAG = re.compile(r"[^\s\[]*(?:\[[^\]\s]*\])?:|[^\s\[]+\[[^\]\s]*\]:?")
+_FRAME = re.compile(rb"([1-9][0-9]{0,5}) (?=<)")
 _MARK = "\ufeff"
-_HOUR = 3_600_000
+_MOST_AHEAD = 10 * 60_000
+"""A time without a zone that lies further ahead of its arrival is one of another zone: clocks are not that wrong."""
 _ACCEPTED = "accepted: <34>1 2026-11-21T00:27:00Z host program pid id - text, or <34>Nov 21 00:27:00 host program: text"
+
+
+def _of_windows(error: UnicodeError) -> tuple[str, int]:
+    """Reads the bytes that are no UTF-8 as Windows-1252, of which Latin-1 is a part."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("windows-1252", "replace"), error.end
+
+
+codecs.register_error("windows-1252", _of_windows)
 
 
 @dataclass(frozen=True)
 class SyslogDecoder(LineDecoder):
-    """Decodes a message each, such as ``<34>1 2026-11-21T00:27:00.013Z a su - - - no``.
+    """Decodes a message each, such as ``<34>1 2026-11-21T00:27:00.013Z a su - - - no``, or several with their lengths.
 
-    RFC 3164 has neither year nor zone: the time is UTC, in the year that brings it next to the message's arrival.
+    RFC 3164 has neither year nor zone: the zone is a setting, and the year the one that brings the time next to the
+    message's arrival, but not ahead of it.
 
-    >>> list(SyslogDecoder().lines("<34>Nov 21 00:27:00 a su[7]: no", 1795220900000))
+    Args:
+        labels: Which machine wrote lines without a host name, if any.
+        timezone: The zone of times that name none, see `InputSettings.timezone`.
+        topic: The topic.
+
+    >>> list(SyslogDecoder().lines(b"<34>Nov 21 00:27:00 a su[7]: no", 1795220900000))
     [(1795220820000, 'a', 'su', 2, 'no')]
     """
 
-    def parsed(self, value: bytes) -> Any:
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise RefusedError(LINE_INVALID, f"no UTF-8: {payload_text(value)[:80]!r}") from None
+    labels: LabelRule = LABELS
+    timezone: str = "UTC"
+    topic: str = ""
 
-    def lines(self, message: str, arrived: int) -> Iterator[Line]:
-        found = _5424.fullmatch(message.strip("\r\n\0 ")) or _3164.fullmatch(message.strip("\r\n\0 "))
+    def parsed(self, value: bytes) -> Any:
+        return value
+
+    def lines(self, message: bytes, arrived: int) -> Iterator[Line | None]:
+        for each in _framed(message):
+            yield self._line(each.decode(errors="windows-1252").strip("\r\n\0 "), arrived)
+
+    def _line(self, message: str, arrived: int) -> Line | None:
+        found = _5424.fullmatch(message)
+        if found is not None:
+            text = found["text"] or ("" if found["data"] == "-" else found["data"])
+        else:
+            found = _3164.fullmatch(message)
+            if found is None or message.find("%", 0, 160) > 0 or message.find(",", 0, 80) > 0:
+                device = of_device(message)
+                if device is not None:
+                    return self._finished(*device, arrived)
+            if found is None or _TAG.fullmatch(found["host"]):
+                found = _NO_HOST.fullmatch(message)
+            text = found["text"] if found else ""
         if found is None or int(found["priority"]) > 191:
             raise RefusedError(LINE_INVALID, f"no syslog message; {_ACCEPTED}: {message[:80]!r}")
-        text = (found["text"] or "").removeprefix(_MARK).strip()
+        parts = found.groupdict()
+        host, program = (("" if each in ("-", None) else each) for each in (parts.get("host"), parts["program"]))
+        return self._finished(found["time"], host, program, int(found["priority"]), text, arrived)
+
+    def _finished(self, time: str, host: str, program: str, priority: int, text: str, arrived: int) -> Line | None:
+        text = text.removeprefix(_MARK).strip()
         if not text:
-            return
-        host, program = (("" if each == "-" else each or "") for each in (found["host"], found["program"]))
-        yield _time(found["time"], arrived), host, program, int(found["priority"]) % 8, text
+            return None
+        machine = host or self.labels.default
+        if not machine:
+            why = "the message has no host name; let its sender add it, or name its machine by input.default_machine"
+            raise RefusedError(MACHINE_UNKNOWN, f"{why}: {text[:80]!r}")
+        return self._time(time, machine, arrived), machine, program, priority % 8, text
+
+    def _time(self, given: str, machine: str, arrived: int) -> int:
+        if given == "-":
+            return arrived
+        if given[0].isdigit() and (given[-1] == "Z" or given[-6:-5] in ("+", "-") or given.isdigit()):
+            return moment(given)
+        zone = told_for(self.timezone, self.topic, machine) or "UTC"
+        time = local(given, zone, arrived)
+        if time > arrived + _MOST_AHEAD:
+            late = round((time - arrived) / 60_000)
+            why = f"{given!r} names no zone and is taken as {zone}; it would lie {late} minutes ahead of its arrival"
+            raise RefusedError(TIME_AHEAD, f"{why}; input.timezone names the zone of {machine}'s clock")
+        return time
 
 
-def _time(given: str, arrived: int) -> int:
-    if given == "-":
-        return arrived
-    return moment(given) if given[0].isdigit() else _without_year(given, arrived // _HOUR)
-
-
-@lru_cache(1 << 12)
-def _without_year(given: str, hour: int) -> int:
-    """Epoch milliseconds of a time without a year, next to an hour since the epoch."""
-    now = datetime.fromtimestamp(hour * _HOUR / 1000, UTC)
-    near = []
-    for year in (now.year - 1, now.year, now.year + 1):
-        try:
-            near.append(datetime.strptime(f"{year} {given} +0000", "%Y %b %d %H:%M:%S %z"))
-        except ValueError:  # the 29th of February is not in every year
-            continue
-    if not near:
-        raise ValueError(f"{given!r} is no time")
-    return round(min(near, key=lambda when: abs(when - now)).timestamp() * 1000)
+def _framed(message: bytes) -> Iterator[bytes]:
+    """The messages of a stream in which the length stands before each (RFC 6587); else the message itself."""
+    at, found = 0, _FRAME.match(message)
+    if found is None:
+        yield message
+    while found is not None:
+        begin = found.end()
+        at = begin + int(found[1])
+        yield message[begin:at]
+        at += len(message[at:]) - len(message[at:].lstrip(b"\r\n\0 ")) if at < len(message) else 0
+        found = _FRAME.match(message, at)
+    if 0 < at < len(message):
+        raise RefusedError(LINE_INVALID, f"byte {at}: no length of a message (RFC 6587): {message[at : at + 40]!r}")

@@ -21,7 +21,11 @@ GOOD: dict[str, list[bytes]] = {
     "json": [
         json.dumps({"@timestamp": T0, "host.name": "a", "metric": "m", "value": 1.5, "kind": "gauge"}).encode(),
     ],
-    "json-logs": [json.dumps({"@timestamp": T0, "host.name": "a", "process.name": "su", "message": "no"}).encode()],
+    "json-logs": [
+        json.dumps(
+            {"@timestamp": T0, "host.name": "a", "process.name": "su", "log.syslog.severity.code": 3, "message": "no"}
+        ).encode()
+    ],
     "telegraf": [
         json.dumps({"fields": {"used": 5}, "name": "mem", "tags": {"host": "a"}, "timestamp": T0 // 1000}).encode(),
     ],

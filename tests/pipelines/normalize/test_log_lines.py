@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.contracts.records import Log
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from tests.pipelines.normalize.examples_times import T0
 from tests.pipelines.normalize.formats import ARRIVED, decoded, decoder, log_lines, refusals, rows
 
@@ -164,3 +166,110 @@ def test_a_field_of_a_shipped_line_may_be_nested_or_have_dots_and_the_last_one_c
 def test_what_is_no_object_is_refused_with_its_neighbours_and_never_lost(value: bytes) -> None:
     assert refusals("shipped-logs", value) == [(0, "FIELD_INVALID")]
     assert decoded(decoder("shipped-logs"), value).records.num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "severity"),
+    [
+        *(({"level": level}, severity) for level, severity in ((10, 7), (20, 7), (30, 6), (40, 4), (50, 3), (60, 2))),
+        *(({"level": level}, s) for level, s in (("SEVERE", 3), ("WARNING", 4), ("CONFIG", 6), ("FINE", 7))),
+        *(({"level": level}, s) for level, s in (("WRN", 4), ("ERR", 3), ("INF", 6), ("DBG", 7), ("FTL", 2))),
+        *(({"levelname": level}, s) for level, s in (("CRITICAL", 2), ("ERROR", 3), ("WARNING", 4), ("DEBUG", 7))),
+        *(({"levelno": level}, s) for level, s in ((50, 2), (40, 3), (30, 4), (20, 6), (10, 7))),
+        *(({"severity": level}, s) for level, s in (("DEFAULT", 6), ("NOTICE", 5), ("ALERT", 1), ("EMERGENCY", 0))),
+        *(({"severity": level}, s) for level, s in ((100, 7), (300, 5), (500, 3), (600, 2), (800, 0))),
+        *(({"level": n, "level_name": name}, s) for n, name, s in ((250, "NOTICE", 5), (550, "ALERT", 1))),
+        *(({"level": n}, s) for n, s in ((250, 5), (300, 4), (400, 3), (500, 2))),
+        *(({"syslogseverity": text}, s) for text, s in (("3", 3), ("0", 0))),
+        ({"severity": "err"}, 3), ({"log_level": "warn"}, 4), ({"@level": "error"}, 3), ({"lvl": "eror"}, 3), ({}, 6),
+    ],
+)  # fmt: skip
+def test_the_levels_of_the_usual_loggers_are_understood(fields: dict[str, Any], severity: int) -> None:
+    value = json.dumps({"host": "a", "message": "no"} | fields).encode()
+    assert [line[3:] for line in log_lines("shipped-logs", value)] == [(severity, "no")]
+
+
+def test_a_level_that_is_not_understood_is_kept_in_the_text() -> None:
+    shipped = b'{"host":"a","message":"no","level":"STRANGE"}'
+    assert [line[3:] for line in log_lines("shipped-logs", shipped)] == [(6, "level=STRANGE no")]
+    assert [line[3:] for line in log_lines("influx-logs", b'm,host=a,level=77 log="no"')] == [(6, "level=77 no")]
+
+
+def test_the_numbers_of_windows_events_are_read_by_its_own_scale() -> None:
+    event = b'win_eventlog,host=a Message="no",Level=%di'
+    assert [line[3] for line in log_lines("influx-logs", *(event % level for level in (1, 2, 3, 4, 5)))] == [
+        2,
+        3,
+        4,
+        6,
+        7,
+    ]
+
+
+def test_ecs_in_flat_form_keeps_its_level_and_a_line_of_our_own_needs_no_program() -> None:
+    flat: dict[str, Any] = {
+        "@timestamp": "2026-11-21T00:27:00.013Z",
+        "log.level": "ERROR",
+        "message": "no",
+        "host.name": "a",
+    }
+    lines = [flat | more | {"ecs.version": "1.2.0"} for more in ({"service.name": "shop"}, {"process.name": "java"})]
+    lines += [flat | {"process.name": "java"}]
+    own = {"@timestamp": T0, "host.name": "a", "log.syslog.severity.code": 3, "message": "no"}
+    lines += [own, own | {"process.name": ""}]
+    found = decoded(AnyFormatDecoder(Log), *(json.dumps(each).encode() for each in lines))
+    assert found.refused == []
+    assert [(row["program"], row["severity"]) for row in rows(found)] == [
+        *(("shop", 3), ("java", 3), ("java", 3)),
+        *(("-", 3), ("-", 3)),
+    ]
+
+
+def test_the_bytes_of_journald_and_the_nodes_of_kubernetes_are_read() -> None:
+    coloured = (
+        b'{"__REALTIME_TIMESTAMP":"1795220820013000","MESSAGE":[27,91,51,49,109,110,111,195,182,13],"_HOSTNAME":"a",'
+    )
+    coloured += b'"SYSLOG_IDENTIFIER":["su","x"],"PRIORITY":"3"}'
+    found = decoded(AnyFormatDecoder(Log), coloured)
+    assert [(row["entity"], row["program"], row["message"]) for row in rows(found)] == [("a", "su", "\x1b[31mnoö")]
+    merged = {"log": "no", "host": "shop.example.com", "kubernetes": {"host": "n1", "container_name": "web"}}
+    assert log_lines("shipped-logs", json.dumps(merged).encode())[0][1:3] == ("n1", "web")
+
+
+def test_a_list_of_which_some_objects_hold_no_line_is_told() -> None:
+    value = b'[{"message":"kept","host":"h"},{"nothing":1},{"message":"","host":"h"}]'
+    found = decoded(decoder("shipped-logs"), value)
+    assert [row["message"] for row in rows(found)] == ["kept"]
+    ((_, code, why),) = found.refused
+    assert code == "MESSAGE_EMPTY"
+    assert "2 of 3" in why
+
+
+def test_jsonmesg_of_rsyslog_and_format_json_of_syslog_ng_are_read() -> None:
+    jsonmesg = {
+        "msg": " error: no", "rawmsg": "<11>x", "timereported": "2026-11-21T00:27:00.013+00:00", "hostname": "a",
+        "syslogtag": "sshd[7]:", "fromhost": "relay", "pri": "11", "syslogfacility": "1", "syslogseverity": "3",
+        "timegenerated": "2026-11-21T00:27:09+00:00", "programname": "sshd", "procid": "7",
+    }  # fmt: skip
+    syslog_ng = {
+        "ISODATE": "2026-11-21T00:27:00.013+00:00", "HOST": "a", "PROGRAM": "sshd", "PRIORITY": "err",
+        "MESSAGE": "error: no",
+    }  # fmt: skip
+    found = log_lines("shipped-logs", *(json.dumps(each).encode() for each in (jsonmesg, syslog_ng)))
+    assert found == [(T0, "a", "sshd", 3, "error: no")] * 2
+
+
+def test_a_line_without_a_machine_is_told_the_labels_at_hand_or_what_to_do_without_any() -> None:
+    ((_, code, why),) = decoded(decoder("shipped-logs"), b'{"message":"no","stream":"stderr","pod":"p"}').refused
+    assert code == "MACHINE_UNKNOWN"
+    assert "pod, stream" in why
+    assert "input.machine" in why
+    assert "input.default_machine" in why
+
+
+def test_a_wrong_time_is_named_with_its_field_and_what_is_accepted() -> None:
+    ((_, code, why),) = decoded(decoder("shipped-logs"), b'{"message":"no","host":"a","time":"soon"}').refused
+    assert code == "FIELD_INVALID"
+    assert "time" in why
+    assert "'soon'" in why
+    assert "accepted" in why

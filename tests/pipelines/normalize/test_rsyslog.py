@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoded, Messages
 from pipelines.contracts.records import Log
+from pipelines.jobs.normalize.own_logs import OwnLogDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 
 SAMPLE = Path(__file__).parents[4] / "shared" / "samples" / "rsyslog.json.ndjson"
@@ -59,14 +59,14 @@ def test_a_message_with_anything_in_it_harms_no_neighbour(field: str, value: Any
     assert decoded.records["__row"].to_pylist()[-1] == 4
 
 
-def test_a_line_without_a_severity_is_informational_and_one_without_a_program_has_an_empty_one() -> None:
+def test_a_line_without_a_severity_is_informational_and_one_without_a_program_has_a_dash() -> None:
     bare = {name: value for name, value in GOOD.items() if name not in ("severity", "program")}
     (row,) = _read([json.dumps(bare).encode()]).records.to_pylist()
-    assert (row["severity"], row["program"], row["message"]) == (6, "", "no")
+    assert (row["severity"], row["program"], row["message"]) == (6, "-", "no")
 
 
 def test_a_json_line_without_a_severity_is_informational() -> None:
     line = {"@timestamp": 1_700_000_000_000, "host.name": "a", "message": "no"}
     messages = Messages("logs.json", 0, pa.array([json.dumps(line).encode()]), np.array([0]), np.array([0]))
-    (row,) = JsonDecoder(Log).decode(messages).records.to_pylist()
-    assert (row["severity"], row["program"]) == (6, "")
+    (row,) = OwnLogDecoder(Log).decode(messages).records.to_pylist()
+    assert (row["severity"], row["program"]) == (6, "-")

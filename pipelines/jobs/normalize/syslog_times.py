@@ -1,0 +1,72 @@
+"""Times of syslog that name no zone or no year."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+_HOUR = 3_600_000
+_AHEAD = timedelta(hours=14)
+"""The greatest difference of zones; a time without a year that would lie further ahead is one of last year."""
+_FORM = re.compile(
+    r"(?:(?P<before>[0-9]{4}) )?(?P<month>[A-Z][a-z]{2}) +(?P<day>[0-9]{1,2})(?: (?P<year>[0-9]{4}))? "
+    r"(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,](?P<part>[0-9]{1,9}))?"
+    r"(?: (?P<zone>[A-Z]{1,4}))?(?: (?P<after>[0-9]{4}))?"
+)
+_ZONES = {
+    "UTC": 0, "GMT": 0, "Z": 0, "WET": 0, "CET": 1, "WEST": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "EST": -5,
+    "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "JST": 9,
+}  # fmt: skip
+"""Hours east of UTC of the zones that devices name."""
+
+
+def local(given: str, zone: str, arrived: int) -> int:
+    """Epoch milliseconds of a time without an offset.
+
+    Args:
+        given: ISO 8601, or as BSD writes it, with or without a year, a part of the second, and a zone.
+        zone: IANA name of the zone, unless the time names one.
+        arrived: When the message arrived, epoch milliseconds.
+
+    Raises:
+        ValueError: If it is no time.
+
+    >>> local("Nov 21 01:27:00", "Europe/Stockholm", 1795220900000), local("2026-11-21T01:27:00", "UTC", 0)
+    (1795220820000, 1795224420000)
+    """
+    return _local(given, zone, arrived // _HOUR)
+
+
+@lru_cache(1 << 12)  # lines that come together often have the same time
+def _local(given: str, zone: str, hour: int) -> int:
+    found = _FORM.fullmatch(given)
+    if found is None:
+        try:
+            when = datetime.fromisoformat(given)
+        except ValueError:
+            raise ValueError(f"{given!r} is no time") from None
+        return _epoch(when if when.tzinfo else when.replace(tzinfo=ZoneInfo(zone)))
+    year = found["before"] or found["year"] or found["after"]
+    text = f"{found['month']} {found['day']} {found['clock']}.{(found['part'] or '0')[:6]}"
+    offset = _ZONES.get(found["zone"] or "")
+
+    def at(year: str | int) -> datetime:
+        when = datetime.strptime(f"{year} {text} +0000", "%Y %b %d %H:%M:%S.%f %z")
+        return when.replace(tzinfo=ZoneInfo(zone) if offset is None else UTC) - timedelta(hours=offset or 0)
+
+    if year:
+        return _epoch(at(year))
+    now = datetime.fromtimestamp((hour + 1) * _HOUR / 1000, UTC)
+    for each in range(now.year + 1, now.year - 8, -1):  # the 29th of February is not in every year
+        try:
+            if (when := at(each)) <= now + _AHEAD:
+                return _epoch(when)
+        except ValueError:
+            continue
+    raise ValueError(f"{given!r} is no time")
+
+
+def _epoch(when: datetime) -> int:
+    return round(when.timestamp() * 1000)
