@@ -61,6 +61,7 @@ class Rules:
         statsd_changes: Whether a sign before the value of a StatsD gauge says that it is a change.
         timezone: The zone of times that name none, see `InputSettings.timezone`.
         topic: The topic, without the namespace.
+        machine: The machine of log lines that name none; empty: such lines are refused.
     """
 
     labels: LabelRule = LABELS
@@ -72,6 +73,7 @@ class Rules:
     statsd_changes: bool = True
     timezone: str = "UTC"
     topic: str = ""
+    machine: str = ""
 
     @classmethod
     def of(cls, settings: InputSettings, topic: str = "") -> Rules:
@@ -86,17 +88,13 @@ class Rules:
             statsd_changes=settings.statsd_changes,
             timezone=settings.timezone,
             topic=topic,
+            machine=told_for(settings.default_machine, topic),
         )
 
     @property
     def zone(self) -> str:
         """The zone of times in the topic that name none."""
         return told_for(self.timezone, self.topic) or "UTC"
-
-    @property
-    def machine(self) -> str:
-        """The machine of what names none; empty: it is refused."""
-        return self.labels.default
 
 
 RULES = Rules()

@@ -13,7 +13,7 @@ from typing import Any
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
-from pipelines.jobs.normalize.measurement import severity_of
+from pipelines.jobs.normalize.severities import with_level
 
 _PROGRAMS = (
     *("_application_name", "_app", "_application", "_program", "_process_name", "_service_name", "_service"),
@@ -52,4 +52,5 @@ class GelfDecoder(LineDecoder):
         level = message.get("level")
         level = int(level) if isinstance(level, str) and level.isascii() and level.isdigit() else level
         machine, _ = machine_and_port(message.get("host") or self.machine)
-        yield time, machine, program, severity_of(level), text
+        severity, text = with_level(level, text)
+        yield time, machine, program, severity, text

@@ -20,13 +20,11 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
 from pipelines.jobs.normalize import line_times
 from pipelines.jobs.normalize.line_decoder import LONGEST_LINE, NO_PROGRAM
-from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, Refusals
 from pipelines.jobs.normalize.samples import LONGEST
+from pipelines.jobs.normalize.severities import INFO, severity_of
 from pipelines.jobs.normalize.text_lines import lines
 
-INFO = 6
-"""The severity of a line that tells none, as in all log formats."""
 _LEVELS = (
     *("trace", "debug", "info", "notice", "warn", "warning", "error", "err", "crit", "critical", "fatal", "severe"),
     *("alert", "emerg"),
@@ -174,7 +172,8 @@ def _severities(given: pl.Series) -> pl.Series:
     """The severities that digits or names say; each distinct text is read once."""
     if given.null_count() == len(given):
         return pl.Series("severity", [INFO], pl.Int64).new_from_index(0, len(given))
-    said = {text: severity_of(int(text) if text.isdigit() else text) for text in given.unique().drop_nulls()}
+    said = {text: severity_of(text) for text in given.unique().drop_nulls()}
+    said = {text: severity for text, severity in said.items() if severity is not None}
     return given.replace_strict(said, default=INFO, return_dtype=pl.Int64)
 
 
