@@ -23,7 +23,7 @@ JOB_OF = {Telemetry: ("normalizer", "telemetry.agents"), Log: ("log_normalizer",
 def read(job: str, topic: str, values: list[bytes], settings: Settings) -> Intake:
     """What the job takes from messages of a topic, after a trip to another process as Spark makes it."""
     rows = [
-        {"value": value, "topic": topic, "partition": 0, "offset": at, "arrived": T0 + 120_000}
+        {"value": value, "topic": topic, "partition": 0, "offset": at, "arrived": T0 + 7 * 86_400_000}
         for at, value in enumerate(values)
     ]
     made = pickle.loads(pickle.dumps(JOBS[job](settings)))
@@ -34,7 +34,7 @@ def read(job: str, topic: str, values: list[bytes], settings: Settings) -> Intak
 def test_a_topic_of_agents_takes_all_formats_mixed(record: type[Telemetry] | type[Log]) -> None:
     job, topic = JOB_OF[record]
     values = [good for form in FORMATS if form.record is record for good in GOOD[form.name]]
-    found = read(job, topic, [*values, b"what is this?"], load())
+    found = read(job, topic, [*values, b"what is this?"], load(**{"input.default_machine": "edge"}))
     letters = [orjson.loads(letter) for letter in found.dead]
     unknown = [letter for letter in letters if letter["error.code"] == "FORMAT_UNKNOWN"]
     assert [letter["kafka.offset"] for letter in unknown] == [len(values)]
