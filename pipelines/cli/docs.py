@@ -15,10 +15,10 @@ def docs(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with code 1 if a page is stale.")] = False,
     folder: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
 ) -> None:
-    """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
+    """Generate the reference pages in docs/ from the definitions in the code.
 
-    The pages are errors.md, jobs.md, model-constants.md, records.md and settings.md, the findings in troubleshooting.md
-    and the ACLs in security.md; README.md is in the parent of their folder.
+    The pages are commands.md, errors.md, jobs.md, model-constants.md, records.md and settings.md, the findings in
+    troubleshooting.md and the ACLs in security.md.
     """
     from pipelines.cli.reference import read, wanted  # noqa: PLC0415  it imports all packages
 

@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from pipelines.cli.commands import Entry
+
 Command = Any
 """A command as Typer makes it; Typer does not export the type."""
 
@@ -17,20 +19,22 @@ class LazyCommands(Mapping[str, Command]):
     """Commands by name, in the order in which `--help` lists them.
 
     Args:
-        places: Module and attribute of each, joined by a colon: a function, or a `typer.Typer` with commands of its
-            own.
+        sections: The commands by the title under which `--help` lists them.
 
-    >>> commands = LazyCommands({"docs": "pipelines.cli.docs:docs"})
+    >>> commands = LazyCommands({"Develop": {"docs": Entry("docs:docs", "docs.md")}})
     >>> list(commands), commands.get("dogs"), commands["docs"].name
     (['docs'], None, 'docs')
     """
 
-    def __init__(self, places: dict[str, str]) -> None:
-        self._places, self._made = places, dict[str, Command]()
+    def __init__(self, sections: Mapping[str, Mapping[str, Entry]]) -> None:
+        self._places = {name: (entry, title) for title, some in sections.items() for name, entry in some.items()}
+        self._made = dict[str, Command]()
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._made:
-            self._made[name] = _made(name, resolve_name(self._places[name]))
+            entry, title = self._places[name]
+            self._made[name] = _made(name, resolve_name(f"pipelines.cli.{entry.place}"))
+            self._made[name].rich_help_panel = title
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -40,9 +44,9 @@ class LazyCommands(Mapping[str, Command]):
         return len(self._places)
 
 
-def lazy_group(places: dict[str, str]) -> type[TyperGroup]:
-    """The class of a group of commands that are made when they are asked for; ``places`` as of `LazyCommands`."""
-    commands = LazyCommands(places)  # of all its groups: Typer makes one at each call
+def lazy_group(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
+    """The class of a group of commands that are made when they are asked for; ``sections`` as of `LazyCommands`."""
+    commands = LazyCommands(sections)  # of all its groups: Typer makes one at each call
 
     class LazyGroup(TyperGroup):
         def __init__(self, **attributes: Any) -> None:

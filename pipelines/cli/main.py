@@ -13,65 +13,13 @@ import typer
 
 from engine.spark import hadoop_path
 from pipelines.cli import log_output
+from pipelines.cli.commands import SECTIONS
 from pipelines.cli.guard import guarded
 from pipelines.cli.lazy import lazy_group
 
-_FUNCTIONS = {
-    "demo": "demo",
-    "run": "run",
-    "replay": "replay",
-    "versions": "versions",
-    "promote": "versions",
-    "retire": "versions",
-    "retention": "retention",
-    "status": "status",
-    "doctor": "doctor",
-    "score": "score",
-    "evaluate": "evaluate",
-    "compare": "compare",
-    "simulate": "datagen",
-    "agent": "datagen",
-    "play": "play",
-    "gateway": "gateway",
-    "tail": "tail",
-    "decode": "decode",
-    "explain-job": "explain",
-    "example": "example",
-    "sql": "sql",
-    "console": "console",
-    "view": "view",
-    "acls": "acls",
-    "plan": "plan",
-    "chaos": "chaos",
-    "docs": "docs",
-}
-"""The module of `pipelines.cli` in which the function of each command is."""
-
-_GROUPS = (
-    "query",
-    "dashboards",
-    "incidents",
-    "notify",
-    "rule",
-    "label",
-    "topology",
-    "savepoint",
-    "deadletter",
-    "services",
-    "stack",
-    "cluster",
-    "bench",
-)
-"""Commands with commands of their own: `app` in the module of that name."""
-
-COMMANDS = {
-    **{name: f"pipelines.cli.{module}:{name.replace('-', '_')}" for name, module in _FUNCTIONS.items()},
-    **{name: f"pipelines.cli.{name}:app" for name in _GROUPS},
-}
-
 app = typer.Typer(
     name="newnormal",
-    cls=lazy_group(COMMANDS),
+    cls=lazy_group(SECTIONS),
     help="Streaming novelty detection for machine telemetry: anomalies and new normals, seconds later.",
     no_args_is_help=True,
     rich_markup_mode="rich",

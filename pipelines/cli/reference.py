@@ -9,12 +9,14 @@ import dashboards.codes  # noqa: F401  the page of error codes holds those of al
 import datagen.codes  # noqa: F401
 import deploy.codes  # noqa: F401
 from models.constants_page import constants_page
+from pipelines.cli.commands_page import commands_page
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
 from pipelines.doctor.page import with_findings
-from pipelines.jobs.pages import jobs_page, with_picture
+from pipelines.jobs.pages import jobs_page
 from pipelines.runtime.acl_page import with_acls
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "commands.md": commands_page,
     "errors.md": errors_page,
     "jobs.md": jobs_page,
     "model-constants.md": constants_page,
@@ -31,7 +33,6 @@ def wanted(folder: Path) -> dict[Path, str]:
     """
     pages = {folder / name: page() for name, page in PAGES.items()}
     parts = {
-        folder.parent / "README.md": with_picture,
         folder / "troubleshooting.md": with_findings,
         folder / "security.md": with_acls,
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import deploy
-from pipelines.cli.main import COMMANDS
+from pipelines.cli.commands import COMMANDS
 from pipelines.contracts.settings import Settings
 
 ROOT = Path(deploy.__file__).parents[1]

@@ -8,7 +8,8 @@ import sys
 import pytest
 import typer
 
-from pipelines.cli.main import COMMANDS, app
+from pipelines.cli.commands import COMMANDS
+from pipelines.cli.main import app
 
 
 def _modules(*arguments: str) -> set[str]:

@@ -10,11 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from engine.spec.record import Record
+from pipelines.cli.commands_page import commands_page
 from pipelines.cli.docs import docs
 from pipelines.contracts.records import ALL, Log, Novelty
 from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
 from pipelines.doctor.page import with_findings
-from pipelines.jobs.pages import BEGIN, jobs_page, with_picture
+from pipelines.jobs.pages import jobs_page
 
 ROOT = Path(__file__).parents[3]
 
@@ -79,8 +80,7 @@ def test_a_stale_page_fails_the_check_until_it_is_written(tmp_path: Path) -> Non
 def test_the_pages_of_this_repository_are_up_to_date() -> None:
     assert (ROOT / "docs/errors.md").read_text(encoding="utf-8") == errors_page(), "run: newnormal docs"
     assert (ROOT / "docs/jobs.md").read_text(encoding="utf-8") == jobs_page(), "run: newnormal docs"
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert BEGIN in readme and readme == with_picture(readme), "run: newnormal docs"
+    assert (ROOT / "docs/commands.md").read_text(encoding="utf-8") == commands_page(), "run: newnormal docs"
     troubles = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     assert "| `NO_INPUT` |" in troubles and troubles == with_findings(troubles), "run: newnormal docs"
     assert (ROOT / "docs/records.md").read_text(encoding="utf-8") == records_page(), "run: newnormal docs"

@@ -1,0 +1,79 @@
+"""The commands of `newnormal`: what each is for, where its function is, and the page that explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A command.
+
+    Args:
+        place: Module of `pipelines.cli` and attribute in it, joined by a colon: a function, or a `typer.Typer` with
+            commands of its own.
+        page: The page in docs/ that says more.
+    """
+
+    place: str
+    page: str
+
+
+SECTIONS: Mapping[str, Mapping[str, Entry]] = {
+    "See it work": {
+        "demo": Entry("demo:demo", "operations.md"),
+        "score": Entry("score:score", "evaluation.md"),
+        "example": Entry("example:example", "engine.md"),
+        "services": Entry("services:app", "services.md"),
+        "stack": Entry("stack:app", "compose.md"),
+    },
+    "Operate": {
+        "run": Entry("run:run", "operations.md"),
+        "status": Entry("status:status", "operations.md"),
+        "doctor": Entry("doctor:doctor", "troubleshooting.md"),
+        "console": Entry("console:console", "console.md"),
+        "view": Entry("view:view", "state-view.md"),
+        "notify": Entry("notify:app", "notifications.md"),
+        "retention": Entry("retention:retention", "archive.md"),
+        "cluster": Entry("cluster:app", "cluster.md"),
+        "plan": Entry("plan:plan", "scaling.md"),
+        "acls": Entry("acls:acls", "security.md"),
+    },
+    "Feed": {
+        "agent": Entry("datagen:agent", "input.md"),
+        "gateway": Entry("gateway:gateway", "gateway.md"),
+        "play": Entry("play:play", "input.md"),
+        "simulate": Entry("datagen:simulate", "input.md"),
+        "decode": Entry("decode:decode", "input.md"),
+        "topology": Entry("topology:app", "incidents.md"),
+    },
+    "Look and answer": {
+        "incidents": Entry("incidents:app", "incidents.md"),
+        "query": Entry("query:app", "state-view.md"),
+        "tail": Entry("tail:tail", "records.md"),
+        "sql": Entry("sql:sql", "engine.md"),
+        "dashboards": Entry("dashboards:app", "kibana.md"),
+        "rule": Entry("rule:app", "rules.md"),
+        "label": Entry("label:app", "rules.md"),
+        "deadletter": Entry("deadletter:app", "dead-letters.md"),
+    },
+    "Change and compare": {
+        "replay": Entry("replay:replay", "replay.md"),
+        "versions": Entry("versions:versions", "replay.md"),
+        "promote": Entry("versions:promote", "replay.md"),
+        "retire": Entry("versions:retire", "replay.md"),
+        "compare": Entry("compare:compare", "compare.md"),
+        "savepoint": Entry("savepoint:app", "savepoints.md"),
+        "evaluate": Entry("evaluate:evaluate", "evaluation.md"),
+    },
+    "Develop": {
+        "explain-job": Entry("explain:explain_job", "own-jobs.md"),
+        "bench": Entry("bench:app", "benchmarks.md"),
+        "chaos": Entry("chaos:chaos", "chaos.md"),
+        "docs": Entry("docs:docs", "../CONTRIBUTING.md"),
+    },
+}
+"""The commands by what a user wants, in the order in which `--help` and docs/commands.md list them."""
+
+COMMANDS: Mapping[str, Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+"""All commands by name."""
