@@ -1,7 +1,7 @@
 """The chain of production jobs: for each job the topics that it reads and writes, and the function that builds it.
 
-Only this table says how data flow. The topics that the driver creates, the order in which jobs start and are shown,
-docs/jobs.md and the picture in the README follow from it.
+Only this table says how data flow. The topics that the driver creates, the order in which jobs start and are shown, and
+docs/jobs.md follow from it.
 """
 
 from __future__ import annotations
