@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import traceback
@@ -120,10 +121,10 @@ def _module(path: Path) -> ModuleType:
     if not name.isidentifier():
         raise NewnormalError("JOBS_FILE", f"{name!r} is not a module name", str(path), "e.g. my_jobs.py", _NOW)
     share_module_path(path.parent)
-    known = importlib.util.find_spec(name)
-    if known is None or known.origin is None or Path(known.origin).resolve() != path:
+    if _found(name) != path:
         what = f"a module {name} is installed already, so that {path.name} cannot be imported by its name"
         raise NewnormalError("JOBS_FILE", what, str(path), "another name for the file", _NOW)
+    _refuse_hidden(path, {path})
     try:
         return importlib.import_module(name)
     except NewnormalError as error:
@@ -132,6 +133,44 @@ def _module(path: Path) -> ModuleType:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise NewnormalError("JOBS_FILE", what, _line(error, path), "a file that Python can import", _NOW) from error
+
+
+def _found(name: str) -> Path | None:
+    """The file that Python imports by a name."""
+    known = importlib.util.find_spec(name)
+    return Path(known.origin).resolve() if known and known.origin else None
+
+
+def _refuse_hidden(path: Path, seen: set[Path]) -> None:
+    """Refuses a file that imports one beside it, in whose place Python would import another of that name.
+
+    Newnormal's own packages have common names, such as ``models``: without a word theirs would be used.
+    """
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # its import says where
+    for name in sorted(_imported(tree)):
+        beside = (path.parent / f"{name}.py", path.parent / name / "__init__.py")
+        own = next((each for each in beside if each.is_file()), None)
+        if own is None or own in seen:
+            continue
+        if (found := _found(name)) != own:
+            what = f"{path.name} imports {name}, which would be {found} and not {own}"
+            raise NewnormalError("JOBS_FILE", what, str(path), f"another name for {own}", _NOW)
+        seen.add(own)
+        _refuse_hidden(own, seen)
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """The first parts of the names of all modules that a file imports by their full name."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def _line(error: BaseException, path: Path) -> str:

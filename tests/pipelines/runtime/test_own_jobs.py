@@ -103,3 +103,26 @@ def test_other_windows_than_those_of_the_state_are_refused_and_other_aggregates_
         start("third", COUNTS.replace("10s", "20s"))
     assert "20s" in refused.value.what
     assert "10s" in refused.value.what
+
+
+@pytest.mark.parametrize("place", ["models.py", "models/__init__.py"])
+@pytest.mark.parametrize("code", ["import models", "from models import MINE", "import {helper}"])
+def test_a_module_beside_the_file_that_has_the_name_of_an_installed_one_is_refused(
+    place: str, code: str, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / place).write_text("MINE = 1\n")
+    helper, name = f"helper_{len(place)}", f"beside_{len(code)}_{len(place)}"
+    written(tmp_path, helper, "from models import MINE\n")
+    code = f'{code.format(helper=helper)}\n{HEAD}{COUNTS}\njob = words.write("one")\n'
+    path = written(tmp_path, name, code)
+    with pytest.raises(NewnormalError, match="JOBS_FILE") as refused:
+        load_jobs([path])
+    assert str(tmp_path / place) in refused.value.what
+    assert refused.value.accepted == f"another name for {tmp_path / place}"
+
+
+def test_a_module_beside_the_file_with_a_name_of_its_own_is_imported(tmp_path: Path) -> None:
+    written(tmp_path, "topics_of_mine", 'NAME = "mine"\n')
+    code = f"from topics_of_mine import NAME\n{HEAD}{COUNTS}\njob = words.write(NAME)\n"
+    assert load_jobs([written(tmp_path, "with_topics_of_mine", code)]).names == ("mine",)
