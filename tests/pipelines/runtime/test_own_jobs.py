@@ -112,7 +112,7 @@ def test_a_module_beside_the_file_that_has_the_name_of_an_installed_one_is_refus
 ) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / place).write_text("MINE = 1\n")
-    helper, name = f"helper_{len(place)}", f"beside_{len(code)}_{len(place)}"
+    helper, name = (f"{kind}_{len(code)}_{len(place)}" for kind in ("helper", "beside"))  # modules stay imported
     written(tmp_path, helper, "from models import MINE\n")
     code = f'{code.format(helper=helper)}\n{HEAD}{COUNTS}\njob = words.write("one")\n'
     path = written(tmp_path, name, code)
