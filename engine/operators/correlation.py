@@ -28,12 +28,20 @@ class Correlation(TwoSided):
         y: Column of the right stream.
         window: A slot is as long as one slide: ``Sliding("5m", every="10s")`` correlates 30 pairs, every 10 s.
         least: The smallest number of pairs for which there is a result.
+
+    Raises:
+        NewnormalError: ``WINDOW_INVALID`` if a window is no number of slots.
     """
 
     x: str
     y: str
     window: Sliding
     least: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.window.shares_slices:
+            what = f"size {self.window.size} is no multiple of every {self.window.every}, the length of a slot"
+            raise NewnormalError("WINDOW_INVALID", what, "Correlation(window)", "e.g. 60s every 10s", "no job")
 
     def result_ahead(self, ahead: int) -> int:
         return 1

@@ -53,7 +53,9 @@ class Pattern(EventTimeOrdered):
         within: Largest time between the first event and any other.
         columns: Columns of the events' records that conditions or results need.
         after: ``each``: runs do not influence one another. ``past_last``: a match ends all other runs of its key, and
-            the next run starts after its last record. If several runs match with one record, the oldest counts.
+            the next run starts after its last record. If several runs match with one record, the oldest counts. Where
+            the last event is an absence, the last record is the one before it: runs that began up to that record end
+            when the absence is known, and later runs go on.
 
     Raises:
         NewnormalError: ``PATTERN_INVALID``; ``EXPRESSION_INVALID``.
@@ -74,8 +76,6 @@ class Pattern(EventTimeOrdered):
             wrong = "the first event has nothing before it"
         elif len(set(names)) < len(names):
             wrong = f"two events of one name: {', '.join(names)}"
-        elif self.ends_in_absence and self.after == "past_last":
-            wrong = "an absence at the end has no last record to go on after"
         if wrong:
             raise NewnormalError("PATTERN_INVALID", wrong, "pattern", "events that follow one another")
 

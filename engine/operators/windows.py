@@ -73,7 +73,7 @@ class WindowAggregate(Operator):
         rates = [name for name, aggregate in self.aggregates.items() if isinstance(aggregate, Rate)]
         if rates and not self.shared:
             what = f"{', '.join(rates)}: a rate needs the sample ahead of its window"
-            accepted = "Tumbling or Sliding windows, accumulating, without trigger and evictor"
+            accepted = "Tumbling windows or Sliding ones of whole slides, accumulating, without trigger and evictor"
             raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", accepted)
 
     @property
@@ -88,7 +88,7 @@ class WindowAggregate(Operator):
         Only the way of computing depends on this; the results are the same as for windows that are kept one by one.
         """
         plain = self.fires == AfterWatermark() and self.evictor is None and self.panes == ACCUMULATING
-        return plain and isinstance(self.window, Sliding)
+        return plain and isinstance(self.window, Sliding) and self.window.shares_slices
 
     def state_form(self, given: pa.Schema | None) -> StateForm | None:
         """Aggregates may be added and taken away; the columns that they read keep their types.

@@ -12,9 +12,11 @@ from engine.spec.operator import Key, Progress, Row
 
 @dataclass
 class PartialMatch:
-    """A run of a pattern: the records that it has taken so far, in order."""
+    """A run of a pattern: the records that it has taken so far, in order, and the numbers of the first and the last."""
 
     taken: list[Row]
+    first: int = 0
+    last: int = 0
 
 
 class PatternReference(OrderedReference):
@@ -24,10 +26,12 @@ class PatternReference(OrderedReference):
         super().__init__(config)
         self.config = config
         self.runs: dict[Key, list[PartialMatch]] = {}
+        self.number = 0
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         matches: list[Row] = []
         for record in ready:
+            self.number += 1
             matches += self.expire(self.key_of(record), record[self.time])
             matches += self.meet(record)
         for key in list(self.runs):
@@ -40,7 +44,18 @@ class PatternReference(OrderedReference):
         over = [run for run in runs if run.taken[0][self.time] + self.config.within_ms < now]
         self.runs[key] = [run for run in runs if run not in over]
         done = [run for run in over if len(run.taken) == len(self.config.taken)]
+        if self.config.after == "past_last" and self.config.ends_in_absence:
+            done = self.oldest(key, done)
         return [self.match(run, run.taken[0][self.time] + self.config.within_ms) for run in done]
+
+    def oldest(self, key: Key, done: list[PartialMatch]) -> list[PartialMatch]:
+        """The matches that are left where each ends the runs that began up to its last record."""
+        kept: list[PartialMatch] = []
+        for run in done:
+            if not kept or run.first > kept[-1].last:
+                kept.append(run)
+        self.runs[key] = [run for run in self.runs[key] if not kept or run.first > kept[-1].last]
+        return kept
 
     def meet(self, record: Row) -> list[Row]:
         """Applies a record to all runs of its key, the oldest run first."""
@@ -52,6 +67,7 @@ class PatternReference(OrderedReference):
             waits = self.config.taken[len(run.taken)] if len(run.taken) < len(self.config.taken) else None
             if waits and self.holds(waits, record, run):
                 run.taken.append(record)
+                run.last = self.number
             elif waits and waits.how == "next":
                 continue
             if len(run.taken) < len(self.config.taken) or self.config.ends_in_absence:
@@ -63,7 +79,7 @@ class PatternReference(OrderedReference):
                 return matches
         self.runs[key] = left
         if self.holds(self.config.taken[0], record, PartialMatch([])):
-            run = PartialMatch([record])
+            run = PartialMatch([record], self.number, self.number)
             if len(self.config.events) == 1:
                 matches.append(self.match(run, record[self.time]))
             else:

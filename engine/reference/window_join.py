@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from engine.operators.window_join import END, WindowJoin
@@ -21,6 +22,12 @@ class WindowJoinReference(OrderedReference):
         self.pairs, self.window = Pairs(config, config.key), config.window
         self.left: list[Row] = []
         self.right: list[Row] = []
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        """Leaves out the records that lie between windows."""
+        passed = progress.passed(len(records)).tolist()
+        inside = [(record, at) for record, at in zip(records, passed, strict=True) if self.ends_of(record)]
+        return super().take([record for record, _ in inside], replace(progress, in_log=[at for _, at in inside]))
 
     def due(self, record: Row) -> int:
         return self.ends_of(record)[0]

@@ -112,7 +112,7 @@ class WindowAggregateReference(Reference):
         """The watermark of the shard for which a record waits; ``None`` if it is late by its own watermark."""
         spans = spans_of(self.config.window, self.instant(record))
         closed = [end for _, end in spans if self.gone(end, passed)]
-        if len(closed) == len(spans):
+        if spans and len(closed) == len(spans):
             return None
         if self.config.window.merges:  # a session that ends after the record begins may be closed
             return passed if self.gone(self.instant(record) + 1, passed) else NEVER

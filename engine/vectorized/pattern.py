@@ -17,18 +17,21 @@ from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import stacked
 
 _CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__seq", "__begins", "__hit"
+_LAST, _UNTIL = "__last", "__until"
 
 
 class PatternProcessor(OrderedProcessor):
     """The logic of a `Pattern`.
 
-    State: segment ``runs`` holds a row for each run: its key, the records it has taken, and their number.
+    State: segment ``runs`` holds a row for each run: its key, the records it has taken, and their number. The note
+    ``rounds`` counts rounds, in which each key has met one record, so it orders the records of a key.
     """
 
     def __init__(self, config: Pattern) -> None:
         super().__init__(config)
         self.config, self.within, self.taken = config, config.within_ms, config.taken
         self.names = [self.time, *(c for c in config.columns if c != self.time)]
+        self.skips_absences = config.ends_in_absence and config.after == "past_last"
         self.captured = [f"{e.name}_{c}" for e in self.taken for c in self.names]
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
@@ -44,9 +47,8 @@ class PatternProcessor(OrderedProcessor):
             state.notes["rounds"] = self.seq
         if runs.height:
             over = pl.col(_START) + self.within < progress.now
-            if self.config.ends_in_absence:
-                matches.append(self._absences(runs.filter(over)))
-            runs = runs.filter(~over)
+            runs, found = self._expire(runs.filter(over), runs.filter(~over))
+            matches += found
         if runs.height:
             state.put("runs", pack({"runs": runs.drop(_CODE, strict=False)}))
         else:
@@ -84,9 +86,7 @@ class PatternProcessor(OrderedProcessor):
             met = runs.join(records.drop(self.key), on=_CODE)
             rest = runs.join(records, on=_CODE, how="anti")
             over = pl.col(self.time) > pl.col(_START) + self.within
-            if self.config.ends_in_absence:
-                matches.append(self._absences(met.filter(over)))
-            met = met.filter(~over)
+            met, matches = self._expire(met.filter(over), met.filter(~over))
             if met.height:
                 met = self._meet(met)
                 done = met.filter(pl.col(_STAGE) == len(self.taken)) if not self.config.ends_in_absence else met.clear()
@@ -122,7 +122,8 @@ class PatternProcessor(OrderedProcessor):
         taken = [
             pl.when(pl.col(_HIT) & (stage == i)).then(c).otherwise(name).alias(name) for name, (i, c) in columns.items()
         ]
-        return met.with_columns(*taken, stage + pl.col(_HIT).cast(pl.Int64))
+        at = [pl.when(_HIT).then(self.seq).otherwise(_LAST).alias(_LAST)] if self.skips_absences else []
+        return met.with_columns(*taken, *at, stage + pl.col(_HIT).cast(pl.Int64))
 
     def _begin(self, records: pl.DataFrame) -> pl.DataFrame:
         """The runs that begin with these records."""
@@ -141,13 +142,32 @@ class PatternProcessor(OrderedProcessor):
             start.alias(_START),
             pl.lit(self.seq, pl.Int64).alias(_SEQ),
             pl.lit(1, pl.Int64).alias(_STAGE),
+            *([pl.lit(self.seq, pl.Int64).alias(_LAST)] if self.skips_absences else []),
             *captured,
         )
 
-    def _absences(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """The matches of runs whose time is up and that only waited for an absence."""
-        done = runs.filter(pl.col(_STAGE) == len(self.taken))
-        return done.with_columns((pl.col(_START) + self.within).alias(self.time))
+    def _expire(self, over: pl.DataFrame, left: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+        """The runs that are left when the time of others is up, and the matches of those that waited for an absence."""
+        if not self.config.ends_in_absence:
+            return left, []
+        matches = []
+        done = over.filter(pl.col(_STAGE) == len(self.taken)).with_columns(
+            (pl.col(_START) + self.within).alias(self.time)
+        )
+        if not self.skips_absences:
+            return left, [done]
+        done = done.sort(_SEQ)
+        while done.height:
+            oldest = done.group_by(self.key, maintain_order=True).first().select(done.columns)
+            matches.append(oldest)
+            until = oldest.select(*self.key, pl.col(_LAST).alias(_UNTIL))
+            done, left = (self._after(runs, until) for runs in (done, left))
+        return left, matches
+
+    def _after(self, runs: pl.DataFrame, until: pl.DataFrame) -> pl.DataFrame:
+        """The runs that began after the last record of the match of their key."""
+        known = runs.join(until, on=self.key, how="left", nulls_equal=True, maintain_order="left")
+        return known.filter(pl.col(_UNTIL).is_null() | (pl.col(_SEQ) > pl.col(_UNTIL))).drop(_UNTIL)
 
     def rescale_own(self, states: Rescaling) -> None:
         """Divides the runs; their numbers keep their order within a key."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
@@ -12,6 +14,7 @@ from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
+from engine.vectorized.processor import Results
 from engine.vectorized.two_sided import load, save, stacked
 from engine.windows import Sliding
 
@@ -20,9 +23,10 @@ def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int)
     """For each row, one row for each of its windows that end after ``before`` and up to ``now``."""
     if not frame.height:
         return frame
-    start = window.slice_start(pl.col(time))
-    spans = [(start + (i + 1) * window.slice_ms).alias(END) for i in range(window.slices_per_window)]
-    rows = pl.concat([frame.with_columns(span).filter((pl.col(END) > before) & (pl.col(END) <= now)) for span in spans])
+    last = window.slice_start(pl.col(time)) + window.size_ms
+    spans = [(last - i * window.slice_ms).alias(END) for i in reversed(range(window.most_windows))]
+    due = (pl.col(END) > pl.max_horizontal(pl.col(time), before)) & (pl.col(END) <= now)
+    rows = pl.concat([frame.with_columns(span).filter(due) for span in spans])
     return rows.with_columns((pl.col(END) - window.size_ms).alias("window_start"))
 
 
@@ -40,7 +44,18 @@ class WindowJoinProcessor(OrderedProcessor):
 
     def due(self) -> pl.Expr:
         """The end of a record's first window."""
-        return self.window.slice_start(pl.col(self.time)) + self.window.slice_ms
+        last = self.window.slice_start(pl.col(self.time)) + self.window.size_ms
+        return last - (last - pl.col(self.time) - 1) // self.window.slice_ms * self.window.slice_ms
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Leaves out the records that lie between windows, which are in no pair and not late."""
+        if batch.height and self.window.size_ms < self.window.slice_ms:
+            time = batch[self.time]
+            inside = time < batch.select(self.window.slice_start(pl.col(self.time))).to_series() + self.window.size_ms
+            if progress.in_log is not None:
+                progress = replace(progress, in_log=np.asarray(progress.in_log)[inside.to_numpy()])
+            batch = batch.filter(inside)
+        return super().process(batch, state, progress)
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The pairs of the windows whose end the watermark has passed."""

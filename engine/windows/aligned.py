@@ -1,7 +1,7 @@
 """Tumbling and sliding windows, and the slices that sliding windows share.
 
-A slice is as long as one slide, and a sliding window is a union of slices. Each record is aggregated into its one
-slice, and each window is put together from its slices.
+Where the size is a multiple of the slide, a slice is as long as one slide, and a window is a union of slices. Each
+record is aggregated into its one slice, and each window is put together from its slices.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from engine.spec.duration import DurationField
-from engine.spec.errors import NewnormalError
-from engine.windows.window import Spans, Times, Window
+from engine.windows.window import Spans, Times, Window, positive
 
 Instants = TypeVar("Instants", int, Times, pl.Expr)
 
@@ -23,10 +22,12 @@ Instants = TypeVar("Instants", int, Times, pl.Expr)
 class Sliding(Window):
     """Windows of length ``size``, one starting every ``every``, counted from 1970-01-01T00:00:00Z plus ``offset``.
 
-    The offset may begin with a minus: ``Tumbling("1d", "-8h")`` is a day in UTC+8.
+    The offset may begin with a minus: ``Tumbling("1d", "-8h")`` is a day in UTC+8. Windows that are shorter than the
+    slide have gaps between them; a record in a gap lies in no window, and is not late. Windows whose size is a multiple
+    of the slide share slices, which costs less where they overlap often.
 
     Raises:
-        NewnormalError: ``WINDOW_INVALID`` if ``size`` is no multiple of ``every``.
+        NewnormalError: ``WINDOW_INVALID`` if ``size`` or ``every`` is not above 0.
 
     >>> Sliding("60s", every="10s").slices_per_window
     6
@@ -37,20 +38,34 @@ class Sliding(Window):
     offset: DurationField = DurationField("window.offset", "0s", signed=True)
 
     def __post_init__(self) -> None:
-        if self.slice_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.slice_ms:
-            raise NewnormalError(
-                "WINDOW_INVALID",
-                f"size {self.size} is no multiple of every {self.every}",
-                "window",
-                "e.g. 60s every 10s",
-            )
+        positive(self.size, "window.size")
+        positive(self.every, "window.every")
 
     def spans(self, times: Times) -> Spans:
-        """The windows in which each record lies."""
-        n, every = self.slices_per_window, self.slice_ms
+        """The windows in which each record lies.
+
+        >>> spans = Sliding("10s", every="15s").spans(np.array([1_000, 12_000]))
+        >>> spans.rows.tolist(), spans.starts.tolist()
+        ([0], [0])
+        """
+        n, every = self.most_windows, self.slice_ms
         first = self.slice_start(times) - (n - 1) * every
         starts = (first[:, None] + np.arange(n) * every).ravel()
-        return Spans(np.repeat(np.arange(len(times)), n), starts, starts + self.size_ms)
+        rows = np.repeat(np.arange(len(times)), n)
+        if not self.shares_slices:
+            inside = starts + self.size_ms > times[rows]
+            rows, starts = rows[inside], starts[inside]
+        return Spans(rows, starts, starts + self.size_ms)
+
+    @property
+    def shares_slices(self) -> bool:
+        """Whether each window is a union of slices."""
+        return self.size_ms % self.slice_ms == 0
+
+    @property
+    def most_windows(self) -> int:
+        """In how many windows a record lies at the most."""
+        return -(-self.size_ms // self.slice_ms)
 
     @property
     def offset_ms(self) -> int:
@@ -64,12 +79,12 @@ class Sliding(Window):
 
     @property
     def slice_ms(self) -> int:
-        """Length of a slice, milliseconds."""
+        """Length of a slide, which is that of a slice, milliseconds."""
         return int(self.every)
 
     @property
     def slices_per_window(self) -> int:
-        """How many slices make a window."""
+        """How many slices make a window, where windows share slices."""
         return self.size_ms // self.slice_ms
 
     def slice_start(self, time: Instants) -> Instants:

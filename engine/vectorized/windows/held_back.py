@@ -86,7 +86,7 @@ class HeldBack(Processor):
         spans = self.config.window.spans(times[old])
         rows, over = old[spans.rows], spans.ends <= closed[old][spans.rows]
         is_open, is_over = (np.bincount(rows[flags], minlength=len(times)) > 0 for flags in (~over, over))
-        until[old] = np.where(is_open[old], _AT_ONCE, _NEVER_TAKEN)
+        until[old] = np.where(is_open[old] | ~is_over[old], _AT_ONCE, _NEVER_TAKEN)  # neither: it lies in no window
         if self.config.window.merges:  # an earlier session, of other records, may be over
             some = old[is_open[old]]
             until[some] = passed[some]

@@ -74,7 +74,9 @@ class GeneralWindows(Processor):
         some = spans.ends > over
         rows = spans.rows[some]
         columns = pl.Series(START, spans.starts[some], pl.Int64), pl.Series(END, spans.ends[some], pl.Int64)
-        missed = np.bincount(rows, minlength=batch.height) == 0
+        missed = (np.bincount(spans.rows, minlength=batch.height) > 0) & (
+            np.bincount(rows, minlength=batch.height) == 0
+        )
         return batch[rows].with_columns(columns), batch.filter(pl.Series(missed, dtype=pl.Boolean))
 
     def _rounds(self, records: pl.DataFrame, table: WindowTable, moment: TriggerMoment) -> Iterator[pl.DataFrame]:
