@@ -37,7 +37,7 @@ from engine.spec.inputs import INPUT, check_key, schema
 from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.spec.output import Output, Side
-from engine.spec.record import Record, check_time
+from engine.spec.record import Record, check_instants, check_time
 from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Apply, Columns, Explode, Step, Where
 from engine.spec.time_bounds import TimeBounds
@@ -213,6 +213,7 @@ class Stream:
             raise NewnormalError("STREAM_INCOMPLETE", what, "window()", "window(...).aggregate(...)", "no job")
         columns = self.columns
         if columns is not None:
+            check_instants(columns, self.time, f"the event time of {type(processor).__name__}")
             processor.results(columns)  # refuses an operator that names a column that is not there
         if isinstance(self.processor, PassThrough):
             return replace(self, processor=processor)
@@ -298,9 +299,14 @@ class Stream:
         """
         parts = self.processor.parts if isinstance(self.processor, Chain) else (self.processor,)
         stateful = [part for part in parts if not isinstance(part, (PassThrough, Transform))]
-        before = stateful[-1] if stateful else None
+        windowed = [i for i, part in enumerate(stateful) if isinstance(part, (WindowAggregate, SequenceAggregate))]
+        before = stateful[windowed[-1]] if windowed else None
         if not isinstance(before, WindowAggregate) or before.once or isinstance(before.panes, Discarding):
             return aggregates
+        if between := [type(part).__name__ for part in stateful[windowed[-1] + 1 :]]:
+            what = f"the windows before {', '.join(between)} have several results each, which may be counted twice"
+            accepted = "windows of one result each: without allowed lateness and early results; or Discarding()"
+            raise NewnormalError("PANES_REPEATED", what, "aggregate()", accepted, "no job")
         columns = self.columns
         if (
             not isinstance(before.panes, AccumulatingAndRetracting)

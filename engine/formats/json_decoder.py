@@ -126,6 +126,8 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
     """
     try:
         fields = orjson.loads(value or b"")
+        if isinstance(fields, dict) and value and _repeats(value, fields):
+            fields = json.loads(value, object_pairs_hook=_first_of_each)
     except ValueError as error:
         raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}") from None
     if not isinstance(fields, dict):
@@ -155,6 +157,20 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
             what = f"{alias}: {number:.6g} does not fit into 64 bits; accepted: whole numbers from -2^63 to 2^63 - 1"
             raise NewnormalError(FIELD_INVALID, what)
     return columns
+
+
+def _repeats(message: bytes, fields: dict[str, Any]) -> bool:
+    """Whether a message may have a field twice."""
+    return b"\\u" in message or any(message.count(f'"{name}"'.encode()) > 1 for name in fields)
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The first of each field: so Polars reads a field that stands twice, orjson takes the last.
+
+    >>> _first_of_each([("k", "a"), ("k", "b")])
+    {'k': 'a'}
+    """
+    return dict(reversed(pairs))
 
 
 def _whole(message: bytes, alias: str) -> int | float:

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from engine.operators.windows import WindowAggregate
+from engine.operators.windows import BOUNDS, WindowAggregate
 from engine.spec.operator import Operator
 from engine.spec.state_form import StateForm
-from engine.spec.steps import Step, after
+from engine.spec.steps import Columns, Step, after
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,12 @@ class Transform(Operator):
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return after(self.steps, given)
+
+    def result_ahead(self, ahead: int) -> int:
+        """A time that an expression sets is taken as it is."""
+        end = BOUNDS[1]
+        columns = [dict(step.columns) for step in self.steps if isinstance(step, Columns)]
+        return ahead if all(some.get(end, end) in (end, f'"{end}"') for some in columns) else 0
 
 
 @dataclass(frozen=True)

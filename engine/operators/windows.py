@@ -20,7 +20,7 @@ from engine.windows import Evictor, Policy, Sliding, Window
 BOUNDS = ("window_start", "window_end")
 TOLD = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
 """Columns that distinguish the results of one window, and their types."""
-TRIGGER_STATE = ("fresh", "opened")
+TRIGGER_STATE = ("__fresh", "__opened")
 """Columns of the table of open windows: the state of their pane."""
 
 
@@ -34,8 +34,8 @@ def window_results(
     """
     require(key, given, "key_by()")
     types = result_types(aggregates, given)
-    inner = {*BOUNDS, *TOLD, *TRIGGER_STATE, *stored_names(aggregates, given)}
-    if taken := [name for name in key if name in inner or name in types]:
+    inner = {*BOUNDS, *TOLD, *stored_names(aggregates, given)}
+    if taken := [name for name in key if name in inner or name in types or name.startswith("__")]:
         what = f"the key column {', '.join(taken)} has a name that the aggregation needs itself"
         raise NewnormalError(
             "NAME_RESERVED", what, "key_by()", f"other names than {', '.join(sorted(inner))}", "no job"

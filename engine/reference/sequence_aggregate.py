@@ -48,7 +48,7 @@ class SequenceAggregateReference(OrderedReference):
     def close(self, key: Key, end: int) -> Row:
         records = self.open.pop(key)
         row: Row = dict(zip(self.key, key, strict=True))
-        row |= {"window_start": records[0][self.time], "window_end": end, "revision": 0}
+        row |= {"window_start": records[0][self.time] - self.ahead, "window_end": end - self.ahead, "revision": 0}
         for name, aggregate in self.aggregates.items():
             row |= computed(name, aggregate, records)
         return row

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
+import numpy as np
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from engine.spec.duration import DurationField
@@ -51,6 +52,8 @@ def _checked(function: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_plain, args))  # a number of NumPy's would not be said in the form of a state
+        kwargs = {name: _plain(value) for name, value in kwargs.items()}
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -64,6 +67,10 @@ def _checked(function: Callable[..., Any], where: str) -> Callable[..., Any]:
             raise _refused(where, f"{type(error).__name__}: {error}", _accepted(signature)) from error
 
     return call
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check(where: str, name: str, value: Any, adapter: TypeAdapter[Any], signature: inspect.Signature) -> None:

@@ -11,6 +11,7 @@ from engine.spec.inputs import check_key, checked, schema
 from engine.spec.operator import Operator
 from engine.spec.output import Output, Side
 from engine.spec.output_fit import check_late, check_results
+from engine.spec.record import check_instants
 from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Where, after
 
@@ -45,6 +46,7 @@ class Job:
         checked(self.inputs)
         for source in self.inputs:
             require([source.time], source.columns(), f"the event time of job {self.name}")
+            check_instants(source.columns(), source.time, f"the event time of job {self.name}")
         check_key(self.inputs, self.key)
         given = schema(self.inputs)
         results, time = self.processor.results(given), self.processor.result_time(self.time)

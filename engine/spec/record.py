@@ -148,6 +148,17 @@ def check_time(record: type[Record], time: str) -> None:
         raise NewnormalError("RECORD_INVALID", what, where, f"{time}: Instant, or int: epoch milliseconds", "no job")
 
 
+def check_instants(columns: pa.Schema, time: str, where: str) -> None:
+    """Refuses an event time that steps have made anything but epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``EXPRESSION_INVALID``.
+    """
+    if time in columns.names and columns.field(time).type != pa.int64():
+        what = f"the event time {time} is {columns.field(time).type}"
+        raise NewnormalError("EXPRESSION_INVALID", what, where, "whole numbers: epoch milliseconds", "no job")
+
+
 def unwrap(annotation: Any) -> tuple[Any, bool]:
     """The plain type below ``Annotated`` and ``| None``, and whether ``None`` was allowed."""
     origin = get_origin(annotation)

@@ -47,8 +47,8 @@ class PatternProcessor(OrderedProcessor):
             state.notes["rounds"] = self.seq
         if runs.height:
             over = pl.col(_START) + self.within < progress.now
-            runs, found = self._expire(runs.filter(over), runs.filter(~over))
-            matches += found
+            runs, late = self._expire(runs.filter(over), runs.filter(~over))
+            matches += late
         if runs.height:
             state.put("runs", pack({"runs": runs.drop(_CODE, strict=False)}))
         else:
@@ -81,7 +81,7 @@ class PatternProcessor(OrderedProcessor):
 
     def _round(self, runs: pl.DataFrame, records: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
         """Applies one record of each of several keys."""
-        matches = []
+        matches: list[pl.DataFrame] = []
         if runs.height:
             met = runs.join(records.drop(self.key), on=_CODE)
             rest = runs.join(records, on=_CODE, how="anti")

@@ -7,6 +7,7 @@ import polars as pl
 
 from engine.columns.packing import alike
 from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.operators.windows import BOUNDS
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
@@ -47,7 +48,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
         else:
             state.remove("open")
         done = {name: t.filter(over[name]) for name, t in tables.items()}
-        spans = closed.select(*by, "window_start", "window_end", pl.lit(0, pl.Int64).alias("revision"))
+        bounds = [pl.col(name) - self.ahead for name in BOUNDS]
+        spans = closed.select(*by, *bounds, pl.lit(0, pl.Int64).alias("revision"))
         return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PARTIAL)
 
     def _among(self, tables: Tables, closed: pl.DataFrame) -> dict[str, pl.Series]:

@@ -18,6 +18,7 @@ from engine import (
     Count,
     CountWindows,
     Deduplicate,
+    DeltaWindows,
     Discarding,
     Instant,
     Max,
@@ -197,3 +198,27 @@ def test_a_sum_over_windows_that_retract_is_no_result_where_it_leaves_64_bits(on
     found = run(job, TestStream(T0).advance_clock("1h").add(*rows).advance_watermark("10m"), on=on)
     assert [(row["total"], row["parts"]) for row in found.rows] == [(2**62, 1)]
     assert [each["error.code"] for each in found.dead] == (["RESULT_BEYOND"] if on == "operator" else [])
+
+
+@BOTH
+def test_a_time_that_a_step_sets_between_two_windows_is_taken_as_it_is(on: str) -> None:
+    """The boundary: the start of a minute belongs to that minute, not to the one before."""
+    job = first().aggregate(n=Count()).map(window_end="window_start").window(Tumbling("1m")).aggregate(parts=Count())
+    stream = TestStream(T0).advance_clock("1h").add(*map(reading, (5, 55, 65))).advance_watermark("10m")
+    rows = run(job.write("o"), stream, on=on).rows
+    assert [(*bounds(row), row["parts"]) for row in rows] == [(0, 60, 2), (60, 120, 1)]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [(CountWindows(2), [(9.999, 20, 2), (29.999, 40, 2)]), (DeltaWindows("n", 0.5), [(9.999, 29.999, 2)])],
+)
+def test_windows_of_counts_over_windows_span_the_instants_of_their_results(
+    windows: Any, expected: list[tuple[float, float, int]], on: str
+) -> None:
+    """The result of [0 s, 10 s) belongs to 9.999 s."""
+    job = first().aggregate(n=Count()).window(windows).aggregate(parts=Count()).write("o")
+    rows = [reading(second) for second in (1, 11, 21, 22, 31, 32)]
+    found = run(job, TestStream(T0).advance_clock("1h").add(*rows).advance_watermark("10m"), on=on).rows
+    assert [(*bounds(row), row["parts"]) for row in found] == expected

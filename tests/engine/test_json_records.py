@@ -137,3 +137,29 @@ def test_a_field_whose_values_no_column_can_hold_is_refused_when_the_job_is_buil
 def test_a_default_that_is_not_of_its_type_is_refused_when_the_job_is_built() -> None:
     with pytest.raises(NewnormalError, match="RECORD_INVALID"):
         create_model("TooLarge", __base__=Record, time=(Instant, ...), number=(int, 2**63)).arrow_schema()
+
+
+@pytest.mark.parametrize("beside", [None, b"{broken"])
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (b'{"time":1,"k":"a","k":"b","n":1}', ("a", 1)),
+        (b'{"time":1,"k":"a","n":null,"n":2}', ("a", None)),
+        (b'{"time":1,"k":"a","n":2,"n":"x"}', ("a", 2)),
+        (b'{"time":1,"k":"a","n":3,"\\u006e":4}', ("a", 3)),
+    ],
+)
+def test_of_a_field_that_stands_twice_the_first_counts_whatever_comes_with_the_message(
+    message: bytes, expected: tuple[str, int | None], beside: bytes | None
+) -> None:
+    """The boundary: a bad message beside it has the good ones read one by one."""
+
+    class Twice(Record):
+        time: Instant
+        k: str
+        n: int | None = None
+
+    messages = [message, *([beside] if beside else [])]
+    none = np.zeros(len(messages), np.int64)
+    decoded = JsonDecoder(Twice).decode(Messages("t", 0, pa.array(messages, pa.binary()), none, none))
+    assert [(row["k"], row["n"]) for row in decoded.records.to_pylist()] == [expected]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import engine
@@ -15,6 +16,7 @@ from engine import (
     Correlation,
     Count,
     CountWindows,
+    Deduplicate,
     DeltaWindows,
     Discarding,
     Distinct,
@@ -39,6 +41,7 @@ from engine import (
     Tumbling,
 )
 from engine.spec.errors import NewnormalError
+from engine.testing import TestStream, run
 
 
 class Reading(Record):
@@ -56,6 +59,7 @@ WRONG: tuple[Any, ...] = (
     Tumbling("10s"), KeepLast(3), AfterCount(1), Discarding, lambda r: r, 2**70,
 )  # fmt: skip
 BASE = Stream.read_json("t", Reading).key_by("k")
+ONCE = BASE.window(Tumbling("1s")).aggregate(n=Count())
 BUILDERS = {
     "key_by": BASE,
     "window": BASE,
@@ -165,6 +169,22 @@ REFUSED: dict[str, tuple[str, Callable[[], Any]]] = {
     "text in a quantile": ("AGGREGATE_INVALID", lambda: BUILDERS["aggregate"].aggregate(h=Quantile("s", 0.5))),
     "text in delta windows": ("AGGREGATE_INVALID", lambda: BASE.window(DeltaWindows("s", 1.0)).aggregate(n=Count())),
     "no event time": ("COLUMN_UNKNOWN", lambda: Stream.read_json("t", Reading).select("k", "v").key_by("k").write("o")),
+    "an event time that is text": ("EXPRESSION_INVALID", lambda: BASE.map(time="cast(time as varchar)").write("o")),
+    "an event time that is a float": ("EXPRESSION_INVALID", lambda: BASE.map(time="time * 0.5").write("o")),
+    "text as the time between windows": (
+        "EXPRESSION_INVALID",
+        lambda: ONCE.map(window_end="cast(window_end as varchar)").window(Tumbling("1m")).aggregate(n=Count()),
+    ),
+    "several results of windows through another operator": (
+        "PANES_REPEATED",
+        lambda: (
+            BASE.window(Tumbling("1s"), "1m")
+            .aggregate(n=Count())
+            .process(Deduplicate(by=("n",)))
+            .window(Tumbling("1m"))
+            .aggregate(n=Count())
+        ),
+    ),
     "the topic that is read": ("OUTPUT_READ", lambda: BASE.filter("v > 0").write("t")),
     "a dead-letter topic that is read": (
         "OUTPUT_READ",
@@ -179,6 +199,22 @@ def test_a_mistake_is_refused_when_the_job_is_built(case: str) -> None:
     with pytest.raises(NewnormalError) as refused:
         build()
     assert (refused.value.code, bool(refused.value.where)) == (code, True)
+
+
+def test_a_number_of_numpys_is_the_number_that_it_stands_for() -> None:
+    assert CountWindows(np.int64(3)) == CountWindows(3)  # type: ignore[arg-type]
+    assert type(CountWindows(np.int64(3)).size) is int  # type: ignore[arg-type]
+    assert DeltaWindows("v", np.float32(0.5)) == DeltaWindows("v", 0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["fresh", "opened"])
+@pytest.mark.parametrize("window", [Tumbling("10s"), Session("10s")])
+def test_a_key_may_have_any_name_that_no_column_of_the_results_has(name: str, window: Any) -> None:
+    job = named(name, {"m": Count()}, window)
+    row = {"time": 1_766_000_000_000, "k": "a"}
+    for on in ("reference", "operator"):
+        stream = TestStream(row["time"]).advance_clock("1m").add(row).restart().add(row).advance_watermark("1h")  # type: ignore[arg-type]
+        assert [(each[name], each["m"]) for each in run(job, stream, on=on).rows] == [("a", 2)]
 
 
 def named(name: str, aggregates: dict[str, Any], window: Any = Tumbling("10s")) -> Job:  # noqa: B008
@@ -196,8 +232,6 @@ def named(name: str, aggregates: dict[str, Any], window: Any = Tumbling("10s")) 
         ("item", {"m": TopK("s", 2)}, Tumbling("10s")),
         ("rank", {"m": Distinct("s")}, Tumbling("10s")),
         ("register", {"m": Distinct("s")}, Tumbling("10s")),
-        ("opened", {"m": Count()}, Session("10s")),
-        ("fresh", {"m": Count()}, Session("10s")),
         ("window_start", {"m": Count()}, Tumbling("10s")),
         ("m", {"m": Count()}, Tumbling("10s")),
         ("g", {"pane": Count()}, Tumbling("10s")),

@@ -53,7 +53,9 @@ class WindowTable:
         if WINDOWS not in tables:
             none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
             tables[WINDOWS] = none.clear()
-        self.windows = self._complete(tables.pop(WINDOWS))
+        before = {name.removeprefix("__"): name for name in (FRESH, OPENED)}  # as earlier versions named them
+        before = {old: now for old, now in before.items() if old not in self.key}
+        self.windows = self._complete(tables.pop(WINDOWS).rename(before, strict=False))
         self.retractions = Retractions(tables.pop(_EMITTED, None))
         self.partials = Partials(config, tables)
         self.changed = bool(taken)
@@ -116,7 +118,7 @@ class WindowTable:
     def _ask(self, moment: TriggerMoment, seen: pl.Expr) -> None:
         """Evaluates the user's own triggers for the windows in ``seen``."""
         numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64)).filter(seen)
-        shown = numbered.select(WINDOW, *self.key, START, END, FRESH)
+        shown = numbered.select(WINDOW, *self.key, START, END, pl.col(FRESH).alias("fresh"))
         clocks = {"watermark": moment.now, "clock": moment.clock}
         shown = shown.with_columns(pl.lit(v, pl.Int64).alias(n) for n, v in clocks.items())
         results = self.partials.results(shown[WINDOW]).drop(BEYOND, strict=False)
