@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +19,9 @@ HEARTBEAT = b"\0heartbeat"
 
 HEARTBEAT_SECONDS = 2.5
 """Seconds between two heartbeats of a partition."""
+
+_LOOK_EVERY = 4
+"""After so many heartbeats the sender looks for partitions that have been added."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Beat:
 
 class HeartbeatSender:
     """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
+
+    Partitions that are added while it runs are found within some heartbeats.
 
     Args:
         bootstrap: ``host:port`` of a broker.
@@ -70,10 +76,14 @@ class HeartbeatSender:
 
     def _run(self) -> None:
         places: list[tuple[str, int]] = []
-        while not self.stopping.is_set():
-            places = places or self._places()
+        for beat in itertools.count():
+            if self.stopping.is_set():
+                return
+            if not places or beat % _LOOK_EVERY == 0:
+                places = self._places() or places
             for topic, partition in places:
-                with suppress(BufferError):  # Kafka is away: the heartbeats that wait already are enough
+                # BufferError: Kafka is away, and the heartbeats that wait already are enough; other errors pass as well
+                with suppress(BufferError, KafkaException):
                     # compacted topics need keys
                     self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition, on_delivery=self._delivered)
             self.producer.poll(0)

@@ -231,8 +231,8 @@ class _Connection:
                 self.committed = max(self.committed, writer.shard.floor)
                 generations: Any = Consumer(quiet | _group(ledger_group(writer.job, GENERATION)))
                 newest = self._read(generations)
-                if newest > writer.shard.generation:
-                    what = f"a newer driver runs {writer.job}: generation {newest}, not {writer.shard.generation}"
+                if newest not in (-1, writer.shard.generation):  # a smaller one, too: clocks may be set back
+                    what = f"another driver runs {writer.job}: generation {newest}, not {writer.shard.generation}"
                     raise fenced(what, bootstrap)
         except BaseException:
             self.close()

@@ -9,8 +9,9 @@ begins does, in this order:
      week without a new driver.
   2. Begin transactions as each shard that has ever written, and as the driver: this aborts what an earlier driver or
      its tasks have open. Only then is it read what they have written, each ledger by the writer that has fenced it.
-A task that begins transactions after step 2 reads the new generation, and ends if its own is older. One that began
-before step 1 is fenced by step 2, begins anew, and reads the new generation too.
+A task that begins transactions after step 2 reads the new generation, and ends if its own is another one: a driver
+commits its generation before its tasks begin, so whoever finds another has been replaced. One that began before step 1
+is fenced by step 2, begins anew, and reads the new generation too.
 """
 
 from __future__ import annotations

@@ -175,6 +175,22 @@ def test_a_driver_that_was_replaced_writes_nothing_more_before_its_successor_doe
     assert shown(broker) == ["0/0", "0/1"]
 
 
+def test_a_driver_is_fenced_by_one_whose_clock_was_set_back_after_kafka_has_forgotten_all_generations(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The boundary: the new generation is smaller than the old one."""
+    old = claim(2)
+    write_all(old, 0)
+    del broker.offsets[ledger_group("job", "generation")]
+    monkeypatch.setattr("engine.kafka.shard_output.time.time_ns", lambda: 1_000_000_000_000_000_000)
+    new = claim(2)
+    assert new.generation < old.generation
+    with pytest.raises(NewnormalError, match="JOB_FENCED"):
+        task(old, 1, 0, anew=True)
+    write_all(new, 1)
+    assert shown(broker) == ["0/0", "0/1", "1/0", "1/1"]
+
+
 def test_a_driver_is_fenced_by_one_that_begins_after_kafka_has_forgotten_all_generations(broker: Broker) -> None:
     """The boundary: offsets of a group without members expire after a week; a driver may run for months."""
     for _ in range(4):
