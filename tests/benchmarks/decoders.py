@@ -248,6 +248,34 @@ _LOADS: dict[str, Callable[[int], bytes]] = {
             "net": {"interface": f"eth{at % 4}", "rx": at, "tx": 5},
         }
     ),
+    "splunk-metrics": _json(
+        lambda at: {
+            "time": _T0 / 1000, "host": _host(at), "event": "metric",
+            "fields": {"cpu": f"cpu{at % 8}", **{f"metric_name:cpu.{name}": at / 7 for name in ("usr", "sys", "io")}},
+        }
+    ),
+    "splunk-events": _json(
+        lambda at: [
+            {"time": _T0 / 1000, "host": _host(n), "sourcetype": "sshd", "event": f"no entry for user{at + n}"}
+            for n in range(20)
+        ]
+    ),
+    "datadog": _json(
+        lambda at: {
+            "series": [
+                {"metric": f"system.cpu.{n}", "points": [[_T0 // 1000, at + n]], "type": "gauge", "host": _host(at),
+                 "tags": ["env:x", f"cpu:{n}"]}
+                for n in range(20)
+            ]
+        }
+    ),
+    "cloudwatch": _json(
+        lambda at: {
+            "metric_stream_name": "s", "account_id": "1", "region": "eu", "namespace": "AWS/EC2",
+            "metric_name": "DiskWriteOps", "dimensions": {"InstanceId": f"i-{at % 100}"}, "timestamp": _T0,
+            "value": {"max": 3.0, "min": 1.0, "sum": 4.0, "count": 2.0}, "unit": "Count",
+        }
+    ),
     "csv": _csv,
     "syslog": lambda at: f"<34>1 {_WHEN} {_host(at)} su 7 ID47 - no entry for user{at}".encode(),
     "telegraf-logs": _json(_telegraf_line),

@@ -12,11 +12,13 @@ from engine.spec.record import Record
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings.input import InputSettings, names, told_for
 from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize.cloudwatch import CloudwatchDecoder
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.container_logs import CriDecoder, DockerDecoder, looks_like_cri, looks_like_docker
 from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.csv_layout import CSV, CsvRule, looks_like_csv
 from pipelines.jobs.normalize.csv_lines import CsvDecoder
+from pipelines.jobs.normalize.datadog import DatadogDecoder
 from pipelines.jobs.normalize.flat_json import FlatJsonDecoder, looks_like_flat_json
 from pipelines.jobs.normalize.gelf import GelfDecoder, looks_like_gelf
 from pipelines.jobs.normalize.influx import InfluxDecoder
@@ -38,6 +40,12 @@ from pipelines.jobs.normalize.remote_write import RemoteWriteDecoder
 from pipelines.jobs.normalize.remote_write_protocol import is_remote_write
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
+from pipelines.jobs.normalize.splunk import (
+    SplunkEventsDecoder,
+    SplunkMetricsDecoder,
+    looks_like_events,
+    looks_like_metrics,
+)
 from pipelines.jobs.normalize.statsd import StatsdDecoder
 from pipelines.jobs.normalize.statsd_events import StatsdEventsDecoder
 from pipelines.jobs.normalize.statsd_events import begins as begins_with_event
@@ -178,6 +186,7 @@ _PRIORITY = re.compile(rb"(?:[1-9][0-9]{0,5} )?<[0-9]{1,3}>")
 """The priority of syslog, before which a stream has the length of each message."""
 
 
+_CLOUDWATCH = re.compile(rb'"(?:metric_stream_name|MetricDataResults)"\s*:')
 _STATSD = re.compile(rb"(?m)^[^\s:|{}\"<]+:(?:[-+.0-9][-+.0-9eE:]*\|(?:c|g|ms|h|d)|[^|\n]*\|s)(?=[|:\r]|$)")
 
 
@@ -255,6 +264,23 @@ FORMATS = (
         "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
         lambda rules: PrometheusAdapterDecoder(rules.labels),
         _has(b'"labels"', b'"__name__"', b'"value"'),
+    ),
+    Format(
+        "splunk-metrics", Telemetry, "Splunk HTTP Event Collector: metrics",
+        lambda rules: SplunkMetricsDecoder(rules.labels), lambda value, _: looks_like_metrics(value),
+    ),
+    Format(
+        "splunk-events", Log, "Splunk HTTP Event Collector: events",
+        lambda rules: SplunkEventsDecoder(rules.labels), lambda value, _: looks_like_events(value),
+    ),
+    Format(
+        "datadog", Telemetry, "Datadog: series, versions 1 and 2, JSON", lambda rules: DatadogDecoder(rules.labels),
+        _has(b'"series"', b'"metric"', b'"points"'),
+    ),
+    Format(
+        "cloudwatch", Telemetry, "Amazon CloudWatch: metric streams in JSON, GetMetricData",
+        lambda rules: CloudwatchDecoder(rules.labels),
+        lambda value, _: value[:1] in (b"{", b"[") and _CLOUDWATCH.search(value) is not None,
     ),
     Format(
         "vector", Telemetry, "Vector: JSON of metrics", lambda rules: VectorDecoder(rules.labels), _vector,

@@ -165,6 +165,26 @@ GOOD: dict[str, list[bytes]] = {
         b'{"ts":1795220820013,"host":"a","disks":[{"name":"sda","used":1},{"name":"sdb","used":2}],"load":[1,0.5]}',
         b'{"keyspace":"jvm.heap.used","value":"123","timestamp":1795220820,"tags":{"host":"a","pool":"old"}}',
     ],
+    "splunk-metrics": [
+        b'{"time":1795220820.013,"event":"metric","host":"a","fields":{"region":"eu","metric_name:cpu.usr":11.5}}',
+        b'[{"host":"a","fields":{"metric_name":"total","_value":7,"os":"Ubuntu"}}]',
+    ],
+    "splunk-events": [
+        b'{"time":1795220820.013,"host":"a","source":"/var/log/x","sourcetype":"sshd","event":"no entry"}',
+        b'[{"time":"1795220820.013","host":"a","index":"main","event":{"message":"no","level":"error"}}]',
+    ],
+    "datadog": [
+        b'{"series":[{"metric":"load","points":[[1795220820,0.5]],"type":"gauge","host":"a","tags":["env:x"]}]}',
+        b'{"series":[{"metric":"n","type":1,"points":[{"timestamp":1795220820,"value":3}],'
+        b'"resources":[{"type":"host","name":"a"}],"tags":["canary"]}]}',
+    ],
+    "cloudwatch": [
+        b'{"metric_stream_name":"s","account_id":"1","region":"eu","namespace":"AWS/EC2","metric_name":"DiskWriteOps",'
+        b'"dimensions":{"InstanceId":"i-1"},"timestamp":1795220820000,'
+        b'"value":{"max":3.0,"min":1.0,"sum":4.0,"count":2.0},"unit":"Count"}',
+        b'{"MetricDataResults":[{"Id":"m1","Label":"i-1 CPUUtilization","Timestamps":["2026-11-21T00:27:00Z"],'
+        b'"Values":[12.5],"StatusCode":"Complete"}],"Messages":[]}',
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],
