@@ -9,9 +9,11 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.serving.hosts import allowed
-from pipelines.serving.tokens import has_token
+from pipelines.serving.tokens import has_token, same
 
-_SCHEMES = ("bearer", "token")
+_SCHEMES = ("bearer", "token", "splunk")
+_HEADERS = ("dd-api-key", "x-amz-firehose-access-key")
+"""Headers that hold the token alone, as Datadog's agent and Amazon Data Firehose send it."""
 
 
 class Access:
@@ -49,7 +51,10 @@ class Access:
             what, accepted = "the request comes from a web page", "requests of agents, without Origin"
             error = NewnormalError("GATEWAY_BROWSER", what, "Origin header", accepted, "nothing was taken")
             raise NotTakenError(HTTPStatus.FORBIDDEN, error)
-        known = bool(self._token) and has_token(headers.get("authorization", ""), self._token, _SCHEMES)
+        known = bool(self._token) and (
+            has_token(headers.get("authorization", ""), self._token, _SCHEMES)
+            or any(same(headers.get(name, ""), self._token) for name in _HEADERS)
+        )
         if self._needed and not known:
             what, accepted = "the request has no token, or another", "Authorization: Bearer TOKEN, or Token TOKEN"
             error = NewnormalError("GATEWAY_UNAUTHORIZED", what, "Authorization header", accepted, "nothing was taken")

@@ -16,6 +16,7 @@ from pipelines.gateway.handling import Handler
 from pipelines.gateway.influx import Influx
 from pipelines.gateway.otlp import LOGS, METRICS, Otlp
 from pipelines.gateway.protocol import NotTakenError, Protocol
+from pipelines.gateway.pushed_json import Datadog, Firehose, Splunk
 from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
 from pipelines.jobs.normalize.formats import Rules
@@ -35,13 +36,19 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
     handler = Handler(settings, writer, access, pool)
     app.state.metrics = handler.metrics
     rules = Rules.of(settings.input)
-    influx = Influx(rules)
+    influx, datadog, splunk = Influx(rules), Datadog(rules), Splunk(rules)
     pushed: dict[str, Protocol] = {
         "/api/v1/write": RemoteWrite(rules.labels),
         "/v1/metrics": Otlp(METRICS, rules),
         "/v1/logs": Otlp(LOGS, rules),
         "/api/v2/write": influx,
         "/write": influx,
+        "/api/v1/series": datadog,
+        "/api/v2/series": datadog,
+        "/services/collector": splunk,
+        "/services/collector/event": splunk,
+        "/services/collector/event/1.0": splunk,
+        "/firehose": Firehose(rules),
     }
     for path, protocol in pushed.items():
         _add(app, path, protocol, handler)
@@ -50,6 +57,15 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
     async def ping() -> Response:
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
+    @app.get("/api/v1/validate")
+    async def validate(request: Request) -> Response:
+        try:
+            access.check(request.headers)
+        except NotTakenError as error:
+            return JSONResponse({"errors": [error.text]}, HTTPStatus.FORBIDDEN)
+        return JSONResponse({"valid": True})
+
+    @app.get("/services/collector/health")
     @app.get("/health")
     async def health() -> Response:
         well = await asyncio.to_thread(writer.well)

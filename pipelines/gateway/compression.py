@@ -11,6 +11,12 @@ from engine.spec.errors import NewnormalError
 from pipelines.gateway.protocol import MalformedError, NotTakenError
 
 _GZIP = 16 + zlib.MAX_WBITS
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_HEADER = 6
+_ZSTD_WHOLE = 0x20
+"""The flag of a frame whose window is its content."""
+_ZSTD_WINDOW = 8 << 20
+"""The largest window, bytes, which the specification asks all to support."""
 _MEMBERS = 64
 """The most members of a gzip. Each costs a copy of all that follows it; agents send one."""
 
@@ -20,7 +26,8 @@ def decompressed(data: bytes, encoding: str, most: int) -> bytes:
 
     Args:
         data: The body.
-        encoding: ``identity``, ``gzip`` or ``snappy`` (the block format, as remote write uses it).
+        encoding: ``identity``, ``gzip``, ``deflate`` (zlib), ``zstd``, or ``snappy`` (the block format, as remote write
+            uses it).
         most: The most bytes that are accepted.
 
     Raises:
@@ -28,6 +35,10 @@ def decompressed(data: bytes, encoding: str, most: int) -> bytes:
     """
     if encoding == "gzip":
         return _gunzip(data, most)
+    if encoding == "deflate":
+        return _inflate(data, most)
+    if encoding == "zstd":
+        return _unzstd(data, most)
     if encoding == "snappy":
         return _unsnap(data, most)
     if len(data) > most:
@@ -59,6 +70,35 @@ def _gunzip(data: bytes, most: int) -> bytes:
             raise MalformedError("GATEWAY_ENCODING", "the body is gzip that does not end")
         data = member.unused_data
     return b"".join(parts)
+
+
+def _inflate(data: bytes, most: int) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        found = stream.decompress(data, most + 1)
+    except zlib.error as error:
+        raise MalformedError("GATEWAY_ENCODING", f"the body is no deflate: {error}") from None
+    if len(found) > most:
+        raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
+    if not stream.eof or stream.unused_data:
+        raise MalformedError("GATEWAY_ENCODING", "the body is deflate that does not end, or is followed by more")
+    return found
+
+
+def _unzstd(data: bytes, most: int) -> bytes:
+    if data[:4] != _ZSTD or len(data) < _ZSTD_HEADER:
+        raise MalformedError("GATEWAY_ENCODING", "the body is no zstd")
+    exponent, mantissa = data[5] >> 3, data[5] & 7
+    if not data[4] & _ZSTD_WHOLE and (8 + mantissa) << (7 + exponent) > _ZSTD_WINDOW:
+        raise MalformedError("GATEWAY_ENCODING", f"the body is zstd with a window of more than {_ZSTD_WINDOW} bytes")
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            found = bytes(stream.read(most + 1))
+    except (OSError, pa.ArrowException) as error:
+        raise MalformedError("GATEWAY_ENCODING", f"the body is no zstd: {str(error)[:100]}") from None
+    if len(found) > most:
+        raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
+    return found
 
 
 def _unsnap(data: bytes, most: int) -> bytes:

@@ -8,6 +8,7 @@ request, so they are parsed once.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -37,9 +38,15 @@ _TYPES = {
 }  # fmt: skip
 
 
-def _classes() -> dict[str, Any]:
-    file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto3")
-    for name, fields in _MESSAGES.items():
+def message_classes(package: str, messages: Mapping[str, str]) -> dict[str, Any]:
+    """The classes of messages in protobuf, by name.
+
+    Args:
+        package: Their package.
+        messages: The fields of each message: type (``*``: repeated), name, number.
+    """
+    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
+    for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for each in fields.split(","):
             kind, field, number = each.split()
@@ -48,14 +55,14 @@ def _classes() -> dict[str, Any]:
             kind = kind.rstrip("*")
             made.type = _TYPES.get(kind, _FIELD.TYPE_MESSAGE)
             if kind not in _TYPES:
-                made.type_name = f".{_PACKAGE}.{kind}"
+                made.type_name = f".{package}.{kind}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = (pool.FindMessageTypeByName(f"{_PACKAGE}.{name}") for name in _MESSAGES)
+    found = (pool.FindMessageTypeByName(f"{package}.{name}") for name in messages)
     return {each.name: message_factory.GetMessageClass(each) for each in found}
 
 
-_CLASSES = _classes()
+_CLASSES = message_classes(_PACKAGE, _MESSAGES)
 Label, WriteRequest, Request = (_CLASSES[name] for name in ("Label", "WriteRequest", "Request"))
 
 _NAME = re.compile(rb"[^\x00-\x1f]+")

@@ -1,0 +1,176 @@
+"""What the intakes of Datadog, Splunk and Data Firehose take, as the pipeline reads it, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.gateway.protocol import Body, MalformedError, Protocol, Taken
+from pipelines.gateway.pushed_json import Datadog, Firehose, Splunk
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.jobs.normalize.formats import Rules
+from tests.pipelines.gateway.test_refusals import TOKEN, client
+from tests.pipelines.normalize.examples_times import T0
+from tests.pipelines.normalize.formats import decoded, rows
+from tests.pipelines.normalize.remote_writes import field
+
+SERIES = {"metric": "load", "points": [[T0 // 1000, 0.5]], "host": "a"}
+GOOD = json.dumps({"series": [SERIES]}).encode()
+METRIC = {"time": T0 / 1000, "host": "a", "fields": {"metric_name:n": 1}}
+EVENT = {"time": T0 / 1000, "host": "a", "sourcetype": "app", "event": "hello"}
+RECORD = {
+    "metric_stream_name": "s", "namespace": "AWS/EC2", "metric_name": "CPU", "dimensions": {"InstanceId": "i-1"},
+    "timestamp": T0, "value": {"count": 1.0, "sum": 2.0, "max": 2.0, "min": 2.0}, "unit": "Percent",
+}  # fmt: skip
+
+
+def take(protocol: type[Datadog | Splunk | Firehose], data: bytes, content_type: str = "application/json") -> Taken:
+    return protocol(Rules()).take(Body(data, content_type))
+
+
+def read(taken: Taken, record: type[Telemetry | Log] = Telemetry) -> list[dict[str, Any]]:
+    """The records that the pipeline makes of what is written; as many as are counted, none refused."""
+    found = decoded(AnyFormatDecoder(record), taken.value)
+    assert found.refused == []
+    assert found.records.num_rows == taken.records
+    return rows(found)
+
+
+def lines(*objects: Any) -> bytes:
+    return "".join(map(json.dumps, objects)).encode()
+
+
+def test_series_of_datadog_in_json_are_written_as_they_are() -> None:
+    taken = take(Datadog, GOOD)
+    assert (taken.reply.status, json.loads(taken.reply.content)["errors"]) == (202, [])
+    assert [(row["entity"], row["metric"], row["value"]) for row in read(taken)] == [("a", "load", 0.5)]
+
+
+def test_series_of_datadog_in_protobuf_are_what_they_are_in_json() -> None:
+    point = field(1, 1.5) + field(2, T0 // 1000)
+    resource = field(1, b"host") + field(2, b"a")
+    series = (
+        field(1, resource) + field(2, b"n") + field(3, b"env:x") + field(4, point) + field(5, 1) + field(6, b"byte")
+    )
+    (row,) = read(take(Datadog, field(1, series), "application/x-protobuf"))
+    assert (row["time"], row["entity"], row["metric"], row["value"], row["kind"]) == (
+        T0 // 1000 * 1000, "a", "n{env=x}", 1.5, "count",
+    )  # fmt: skip
+
+
+def test_a_series_that_cannot_be_used_is_left_out_and_told() -> None:
+    taken = take(Datadog, json.dumps({"series": [SERIES, {"metric": "x", "points": [[1, 2]]}]}).encode())
+    assert "MACHINE_UNKNOWN: 1 of 2 are left out" in json.loads(taken.reply.content)["errors"][0]
+    assert [row["metric"] for row in read(taken)] == ["load"]
+
+
+@pytest.mark.parametrize("between", ["", "\n", " \r\n"])
+def test_objects_for_the_collector_stand_one_after_the_other(between: str) -> None:
+    taken = take(Splunk, between.join(map(json.dumps, [EVENT, EVENT | {"event": {"message": "x"}}])).encode())
+    assert json.loads(taken.reply.content) == {"text": "Success", "code": 0}
+    assert [(row["entity"], row["program"], row["message"]) for row in read(taken, Log)] == [
+        ("a", "app", "hello"), ("a", "app", "x"),
+    ]  # fmt: skip
+    assert [(row["entity"], row["metric"]) for row in read(take(Splunk, lines(METRIC, METRIC)))] == [("a", "n")] * 2
+
+
+def test_records_of_a_metric_stream_come_in_base64_and_are_answered_with_their_request() -> None:
+    data = base64.b64encode(lines(RECORD) + b"\n" + lines(RECORD)).decode()
+    body = {"requestId": "r-1", "timestamp": 17, "records": [{"data": data}]}
+    taken = take(Firehose, json.dumps(body).encode())
+    assert json.loads(taken.reply.content) == {"requestId": "r-1", "timestamp": 17}
+    assert {(row["entity"], row["metric"]) for row in read(taken)} == {
+        ("i-1", f"AWS/EC2.CPU.{part}") for part in ("mean", "min", "max")
+    }
+
+
+@pytest.mark.parametrize(
+    ("protocol", "data", "code"),
+    [
+        (Datadog, b"{", "JSON_MALFORMED"),
+        (Datadog, b"[]", "FORMAT_UNKNOWN"),
+        (Datadog, b'{"series":3}', "FORMAT_UNKNOWN"),
+        (Datadog, json.dumps({"series": [{"metric": "x", "points": [[1, 2]]}]}).encode(), "MACHINE_UNKNOWN"),
+        (Splunk, b"", "MESSAGE_EMPTY"),
+        (Splunk, b"3", "FORMAT_UNKNOWN"),
+        (Splunk, lines(EVENT) + b"{", "JSON_MALFORMED"),
+        (Splunk, lines(EVENT, METRIC), "FORMAT_UNKNOWN"),
+        (Splunk, b"[" * 100_000, "JSON_MALFORMED"),
+        (Splunk, lines(EVENT | {"host": ""}), "MACHINE_UNKNOWN"),
+        (Firehose, b'{"records":[{"data":"%"}],"requestId":"r"}', "FORMAT_UNKNOWN"),
+        (Firehose, b'{"records":3}', "FORMAT_UNKNOWN"),
+    ],
+)
+def test_what_is_malformed_is_refused_with_its_code(protocol: Any, data: bytes, code: str) -> None:
+    with pytest.raises(MalformedError) as told:
+        take(protocol, data)
+    assert told.value.error.code == code
+    refusal: Protocol = protocol(Rules())
+    assert code.encode() in refusal.refusal(told.value, "").content
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[TestClient]:
+    with client(max_body=20_000, max_decompressed=50_000, token=TOKEN) as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"DD-API-KEY": "another"}, 401),
+        ({"DD-API-KEY": TOKEN}, 503),
+        ({"Authorization": f"Splunk {TOKEN}"}, 503),
+        ({"X-Amz-Firehose-Access-Key": TOKEN}, 503),
+        ({"DD-API-KEY": TOKEN, "Origin": "http://x"}, 403),
+    ],
+)
+def test_the_token_may_come_in_the_header_that_each_agent_has(
+    headers: dict[str, str], status: int, gateway: TestClient
+) -> None:
+    answer = gateway.post("/api/v2/series", content=GOOD, headers=headers | {"Content-Type": "application/json"})
+    assert answer.status_code == status, "with the token, Kafka alone is missing"
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "expected"),
+    [
+        ("deflate", zlib.compress(GOOD), 503),
+        ("zstd", zstd(GOOD), 503),
+        ("gzip", gzip.compress(GOOD), 503),
+        ("deflate", zlib.compress(bytes(50_001)), 413),
+        ("zstd", zstd(bytes(50_001)), 413),
+        ("deflate", zlib.compress(GOOD)[:-3], 400),
+        ("deflate", zlib.compress(GOOD) + b"x", 400),
+        ("zstd", zstd(GOOD)[:-3], 400),
+        ("zstd", b"\x28\xb5\x2f\xfd\x00\xff" + bytes(9), 400),
+        ("zstd", b"x", 400),
+        ("br", GOOD, 415),
+    ],
+)  # fmt: skip
+def test_bodies_are_decompressed_within_the_bounds(
+    encoding: str, data: bytes, expected: int, gateway: TestClient
+) -> None:
+    headers = {"DD-API-KEY": TOKEN, "Content-Type": "application/json", "Content-Encoding": encoding}
+    assert gateway.post("/api/v1/series", content=data, headers=headers).status_code == expected
+
+
+@pytest.mark.parametrize(("headers", "status"), [({"DD-API-KEY": TOKEN}, 200), ({}, 403)])
+def test_the_agent_of_datadog_learns_whether_its_key_is_right(
+    headers: dict[str, str], status: int, gateway: TestClient
+) -> None:
+    assert gateway.get("/api/v1/validate", headers=headers).status_code == status
