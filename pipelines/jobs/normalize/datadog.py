@@ -12,7 +12,7 @@ from typing import Any
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import epoch_ms
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedError, no_machine
 from pipelines.jobs.normalize.samples import short
 
 _KINDS = {
@@ -50,9 +50,10 @@ class DatadogDecoder(MessageDecoder):
             name, kind = series["metric"], _KINDS[series.get("type")]
             if not isinstance(name, str):
                 raise TypeError("the name of a metric is no text")
-            machine, instance = self.labels.apply(_labels(series))
+            labels = _labels(series)
+            machine, instance = self.labels.apply(labels)
             if not machine:
-                raise RefusedError(MACHINE_UNKNOWN, f"{name[:80]}: {NO_MACHINE}")
+                raise RefusedError(MACHINE_UNKNOWN, f"{name[:80]}: {no_machine(label for label, _ in labels)}")
             for point in series["points"]:
                 time, value = (point["timestamp"], point["value"]) if type(point) is dict else point
                 if type(time) not in (int, float) or type(value) not in (int, float):

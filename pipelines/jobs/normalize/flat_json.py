@@ -20,7 +20,7 @@ from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedError, no_machine
 from pipelines.jobs.normalize.samples import if_same, short
 
 _BEGIN = re.compile(rb'\s*(?:\[\s*)?\{\s*"')
@@ -130,8 +130,7 @@ class FlatJsonDecoder(MessageDecoder):
                 mine = labels if named is None else tuple(label for label in labels if label[0] != named)
                 machine, instance = self.labels.apply(mine)
                 if not machine:
-                    told = ", ".join(sorted(label for label, _ in labels)[:10]) or "none"
-                    raise RefusedError(MACHINE_UNKNOWN, f"{NO_MACHINE}; fields of text: {told[:200]}")
+                    raise RefusedError(MACHINE_UNKNOWN, no_machine(label for label, _ in labels))
             name = path
             if named is not None:
                 name = given[named] if path == "value" else f"{given[named]}.{path}"

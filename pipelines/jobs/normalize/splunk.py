@@ -16,10 +16,10 @@ import orjson
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import NO_PROGRAM, Line, LineDecoder
-from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedError, no_machine
 from pipelines.jobs.normalize.samples import short
+from pipelines.jobs.normalize.severities import with_level
 
 _METRIC = "metric_name:"
 _IS_METRICS = re.compile(rb'"metric_name(?::|"\s*:)')
@@ -85,7 +85,7 @@ class SplunkMetricsDecoder(MessageDecoder):
                 rest["host"] = str(event["host"])
             machine, instance = self.labels.apply(rest.items())
             if not machine:
-                raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+                raise RefusedError(MACHINE_UNKNOWN, no_machine(rest))
             for name, value in values.items():
                 yield time, machine, short(f"{name}{instance}"), float(value), "gauge"
 
@@ -115,13 +115,14 @@ class SplunkEventsDecoder(LineDecoder):
                 text = event if isinstance(event, str) else orjson.dumps(event).decode()
             machine = given.get("host") or self.labels.machine_of({**inside, **fields})
             if not machine:
-                raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+                raise RefusedError(MACHINE_UNKNOWN, no_machine((*inside, *fields)))
             if not text.strip():
                 raise RefusedError(MESSAGE_EMPTY, "an event is empty")
-            level = next((each[name] for each in (fields, inside) for name in _LEVELS if name in each), None)
+            name = next((each for each in _LEVELS if each in fields or each in inside), "")
+            severity, text = with_level(fields.get(name, inside.get(name)), text, name)
             program = given.get("sourcetype") or PurePosixPath(str(given.get("source") or "")).name or NO_PROGRAM
             time = moment(_time(given["time"])) if given.get("time") is not None else arrived
-            yield time, machine, program, severity_of(level), text
+            yield time, machine, program, severity, text
 
 
 def _time(given: Any) -> Any:

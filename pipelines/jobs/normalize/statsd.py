@@ -20,7 +20,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import statsd_lines
 from pipelines.jobs.normalize.coded import Codes, codes_of, pairs_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
-from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, NO_MACHINE, TEXT_FIELD, Refusals
+from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, TEXT_FIELD, Refusals, no_machine
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
@@ -52,11 +52,10 @@ class StatsdDecoder(Decoder):
         names, texts = codes_of(found["name"])
         tags, tag_texts = codes_of(found["tags"])
         codes, of_name, of_tags = pairs_of(names, tags, max(len(tag_texts), 1))
-        series = [
-            statsd_lines.series(self.labels, texts[name], tag_texts[tag])
-            for name, tag in zip(of_name.tolist(), of_tags.tolist(), strict=True)
-        ]
-        good = _leave_out(found, codes, series, refusals)
+        given = [(texts[name], tag_texts[tag]) for name, tag in zip(of_name.tolist(), of_tags.tolist(), strict=True)]
+        series = [statsd_lines.series(self.labels, *each) for each in given]
+        reasons = {code: told for code, pair in enumerate(series) if (told := _unusable(*pair, *given[code]))}
+        good = _leave_out(found, codes, reasons, refusals)
         found, codes = found.filter(pl.Series(good)), codes[good]
         kinds, types = codes_of(found["type"])
         stamps, rows = found["stamp"], found["row"].to_numpy()
@@ -76,7 +75,7 @@ class StatsdDecoder(Decoder):
         good = [
             each
             for each in found.filter(pl.col("wrong").is_null()).iter_rows(named=True)
-            if not _unusable(*statsd_lines.series(self.labels, each["name"], each["tags"] or ""))
+            if all(statsd_lines.series(self.labels, each["name"], each["tags"] or ""))
         ]
         if not divisible(self, value, len(good)):
             return None
@@ -98,19 +97,18 @@ class StatsdDecoder(Decoder):
         return found.with_columns(wrong=pl.coalesce("wrong", also))
 
 
-def _leave_out(found: pl.DataFrame, codes: Codes, series: list[tuple[str, str]], refusals: Refusals) -> Flags:
+def _leave_out(found: pl.DataFrame, codes: Codes, reasons: dict[int, tuple[str, str]], refusals: Refusals) -> Flags:
     """Refuses the values that cannot be used: the message if none of it can be, else a part of it.
 
     Args:
         found: The values, see `statsd_lines.fields`.
         codes: The series of each value, shape (n,).
-        series: Machine and metric by code.
+        reasons: Code and reason by the code of a series that cannot be used.
         refusals: Where the messages are added.
 
     Returns:
         Whether each value is used, shape (n,).
     """
-    reasons = {code: told for code, pair in enumerate(series) if (told := _unusable(*pair))}
     good = found["wrong"].is_null().to_numpy() & ~np.isin(codes, list(reasons))
     if good.all():
         return good
@@ -129,11 +127,13 @@ def _leave_out(found: pl.DataFrame, codes: Codes, series: list[tuple[str, str]],
     return good
 
 
-def _unusable(machine: str, metric: str) -> tuple[str, str] | None:
+def _unusable(machine: str, metric: str, name: str, tags: str) -> tuple[str, str] | None:
     """Code and reason why a series cannot be used; ``None`` if it can be."""
     if not metric or len(machine) > LONGEST:
         return FIELD_INVALID, f"the name of the machine, or of the metric with its tags, has over {LONGEST} characters"
-    return None if machine else (MACHINE_UNKNOWN, NO_MACHINE)
+    if not machine:
+        return MACHINE_UNKNOWN, no_machine(label for label, _ in statsd_lines.named(name, tags)[1])
+    return None
 
 
 def _code(why: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import NO_PROGRAM, Line, LineDecoder
-from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, RefusedError, no_machine
 
 _EVENT = re.compile(rb"_e\{([0-9]{1,6}),([0-9]{1,6})\}:")
 _CHECK = re.compile(rb"_sc\|([^|]+)\|([0-3])(?=\||$)")
@@ -54,7 +54,7 @@ class StatsdEventsDecoder(LineDecoder):
             tags = _tags(rest) if "h:" not in fields or event else {}
             machine = fields.get("h:") or self.labels.machine_of(tags)
             if not machine:
-                raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+                raise RefusedError(MACHINE_UNKNOWN, no_machine(tags))
             time = moment(fields["d:"]) if fields.get("d:") else arrived
             if event:
                 program = fields.get("s:") or tags.get("service") or NO_PROGRAM
