@@ -276,6 +276,29 @@ _LOADS: dict[str, Callable[[int], bytes]] = {
             "value": {"max": 3.0, "min": 1.0, "sum": 4.0, "count": 2.0}, "unit": "Count",
         }
     ),
+    "zabbix": _json(
+        lambda at: {
+            "host": {"host": _host(at), "name": "x"}, "groups": ["Linux"], "itemid": at, "name": f"CPU load {at % 20}",
+            "item_tags": [{"tag": "component", "value": "cpu"}], "clock": _T0 // 1000, "value": at / 2, "type": 0,
+        }
+    ),
+    "nagios": _lines(
+        lambda at: f"DATATYPE::SERVICEPERFDATA\tTIMET::{_T0 // 1000}\tHOSTNAME::{_host(at)}\tSERVICEDESC::PING\t"
+        f"SERVICEPERFDATA::rta={at}ms;100;500;0 pl=0%;20;60;0 min=1ms max=2ms\tSERVICESTATE::0"
+    ),
+    "prometheus-api": _json(
+        lambda at: {
+            "status": "success",
+            "data": {
+                "resultType": "matrix",
+                "result": [
+                    {"metric": {"__name__": "up", "instance": f"{_host(n)}:9100", "job": "x"},
+                     "values": [[_T0 / 1000 + each, "1"] for each in range(20)]}
+                    for n in range(5)
+                ],
+            },
+        }
+    ),
     "csv": _csv,
     "syslog": lambda at: f"<34>1 {_WHEN} {_host(at)} su 7 ID47 - no entry for user{at}".encode(),
     "telegraf-logs": _json(_telegraf_line),

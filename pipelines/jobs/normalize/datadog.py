@@ -13,6 +13,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import epoch_ms
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedError, no_machine
+from pipelines.jobs.normalize.remembering import remembered
 from pipelines.jobs.normalize.samples import short
 
 _KINDS = {
@@ -50,9 +51,14 @@ class DatadogDecoder(MessageDecoder):
             name, kind = series["metric"], _KINDS[series.get("type")]
             if not isinstance(name, str):
                 raise TypeError("the name of a metric is no text")
-            labels = _labels(series)
-            machine, instance = self.labels.apply(labels)
+            if "resources" in series or "device" in series:
+                labels = _labels(series, tuple(series.get("tags") or ()))
+                machine, instance = self.labels.apply(labels)
+            else:
+                labels = ()
+                machine, instance = _named(self.labels, series.get("host") or "", tuple(series.get("tags") or ()))
             if not machine:
+                labels = _labels(series, tuple(series.get("tags") or ()))
                 raise RefusedError(MACHINE_UNKNOWN, f"{name[:80]}: {no_machine(label for label, _ in labels)}")
             for point in series["points"]:
                 time, value = (point["timestamp"], point["value"]) if type(point) is dict else point
@@ -67,10 +73,16 @@ class DatadogDecoder(MessageDecoder):
         return None
 
 
-def _labels(series: Any) -> tuple[tuple[str, str], ...]:
+@remembered(1 << 17, lambda rule, host, tags: len(host) + sum(map(len, tags)))
+def _named(rule: LabelRule, host: str, tags: tuple[str, ...]) -> tuple[str, str]:
+    """The machine and the instance of a series with a host and tags."""
+    return rule.apply_once(_labels({"host": host}, tags))
+
+
+def _labels(series: Any, tags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """The tags of a series, each with the values that it has, and what names its machine."""
     found: dict[str, str] = {}
-    for tag in series.get("tags") or ():
+    for tag in tags:
         name, mark, value = tag.partition(":")
         given = value if mark else "true"
         found[name] = f"{found[name]},{given}" if name in found else given

@@ -29,6 +29,7 @@ from pipelines.jobs.normalize.logfmt import LogfmtDecoder, looks_like_logfmt
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
 from pipelines.jobs.normalize.metricbeat import MetricbeatDecoder
+from pipelines.jobs.normalize.nagios import NagiosDecoder
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
 from pipelines.jobs.normalize.own_logs import OwnLogDecoder
@@ -36,6 +37,7 @@ from pipelines.jobs.normalize.parts import MOST
 from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
+from pipelines.jobs.normalize.prometheus_api import PrometheusApiDecoder
 from pipelines.jobs.normalize.remote_write import RemoteWriteDecoder
 from pipelines.jobs.normalize.remote_write_protocol import is_remote_write
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
@@ -53,6 +55,7 @@ from pipelines.jobs.normalize.syslog import SyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.normalize.vector import VectorDecoder
 from pipelines.jobs.normalize.web_logs import WebLogDecoder, looks_like_web_log
+from pipelines.jobs.normalize.zabbix import ZabbixDecoder
 
 
 @dataclass(frozen=True)
@@ -281,6 +284,18 @@ FORMATS = (
         "cloudwatch", Telemetry, "Amazon CloudWatch: metric streams in JSON, GetMetricData",
         lambda rules: CloudwatchDecoder(rules.labels),
         lambda value, _: value[:1] in (b"{", b"[") and _CLOUDWATCH.search(value) is not None,
+    ),
+    Format(
+        "zabbix", Telemetry, "Zabbix, real-time export", lambda rules: ZabbixDecoder(rules.labels),
+        _has(b'"itemid"', b'"clock"', b'"host"', b'"type"'),
+    ),
+    Format(
+        "prometheus-api", Telemetry, "Prometheus' HTTP API: answers to queries",
+        lambda rules: PrometheusApiDecoder(rules.labels), _has(b'"resultType"', b'"result"', b'"metric"'),
+    ),
+    Format(
+        "nagios", Telemetry, "Nagios, Icinga, Naemon: lines of performance data", lambda rules: NagiosDecoder(),
+        _matches(rb"DATATYPE::(?:SERVICE|HOST)PERFDATA\t"),
     ),
     Format(
         "vector", Telemetry, "Vector: JSON of metrics", lambda rules: VectorDecoder(rules.labels), _vector,

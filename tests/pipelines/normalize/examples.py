@@ -185,6 +185,23 @@ GOOD: dict[str, list[bytes]] = {
         b'{"MetricDataResults":[{"Id":"m1","Label":"i-1 CPUUtilization","Timestamps":["2026-11-21T00:27:00Z"],'
         b'"Values":[12.5],"StatusCode":"Complete"}],"Messages":[]}',
     ],
+    "zabbix": [
+        b'{"host":{"host":"a","name":"A"},"groups":["x"],"item_tags":[{"tag":"cpu","value":"all"}],"itemid":4,'
+        b'"name":"CPU load","clock":1795220820,"ns":13000000,"value":0.5,"type":0}',
+        b'{"host":{"host":"a","name":"A"},"groups":["x"],"itemid":4,"name":"CPU load","clock":1795220400,"count":60,'
+        b'"min":1,"avg":2,"max":5,"type":3}',
+    ],
+    "nagios": [
+        b"DATATYPE::SERVICEPERFDATA\tTIMET::1795220820\tHOSTNAME::a\tSERVICEDESC::PING\t"
+        b"SERVICEPERFDATA::rta=0.5ms;100;500;0 'packet loss'=0%;20;60;0\tSERVICECHECKCOMMAND::ping\tSERVICESTATE::0",
+        b"DATATYPE::HOSTPERFDATA\tTIMET::1795220820\tHOSTNAME::a\tHOSTPERFDATA::pl=U;; rta=1.5\tHOSTSTATE::UP",
+    ],
+    "prometheus-api": [
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"up","job":"x",'
+        b'"instance":"a:9090"},"value":[1795220820.013,"1"]}]}}',
+        b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"n_total",'
+        b'"instance":"a"},"values":[[1795220820.013,"1"],[1795220835,"NaN"],[1795220850,"7"]]}]}}',
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],
