@@ -42,11 +42,13 @@ class ZabbixDecoder(MessageDecoder):
         machine = (host.get("host") or host.get("name")) if isinstance(host, dict) else host
         if not machine:
             raise RefusedError(MACHINE_UNKNOWN, no_machine())
-        tags = ((each["tag"], each["value"] or "true") for each in message.get("item_tags") or ())
-        _, inside = self.labels.apply((("host", machine), *tags)) if message.get("item_tags") else ("", "")
+        inside = ""
+        if tags := message.get("item_tags"):
+            labels = [(each["tag"], each["value"] or "true") for each in tags]
+            inside = self.labels.apply(((self.labels.machine[0], machine), *labels))[1]
         time, name = message["clock"] * 1000 + message.get("ns", 0) // 1_000_000, message["name"]
         if "value" in message:
-            yield time, machine, short(f"{name}{inside}"), _number(message["value"]), "gauge"
+            yield time, machine, short(name + inside), _number(message["value"]), "gauge"
         else:
             for part in _TREND:
                 yield time, machine, short(f"{name}.{part}{inside}"), _number(message[part]), "gauge"
