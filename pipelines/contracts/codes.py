@@ -340,6 +340,12 @@ gateway(
     "a gateway holds as many series of StatsD as `gateway.statsd_series` says, or too many bytes of events",
     "send fewer series, e.g. no ids in names and tags, or raise the setting",
 )
+gateway(
+    "GATEWAY_FRAMING",
+    "what comes over a port of logs cannot be divided into messages, or one is too long; the connection is closed",
+    "let syslog send messages by line or with their length before them, GELF with a NUL after them",
+)
+gateway("GATEWAY_TLS", "the files for TLS cannot be used; the gateway does not start", "see the message")
 gateway("GATEWAY_RATE", "a sender is faster than `gateway.rate`; it sends the same again later", "raise the setting")
 gateway(
     "GATEWAY_KAFKA",

@@ -13,6 +13,8 @@ from pipelines.contracts import topics
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
+from pipelines.gateway.log_ports import opened
+from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.statsd_port import StatsdPort
 from pipelines.gateway.writer import Writer
 from pipelines.serving.server import WebServer, listening
@@ -29,10 +31,12 @@ class Gateway:
         settings: The settings, with the address of Kafka filled in.
 
     Raises:
-        NewnormalError: ``GATEWAY_TOKEN``, ``PORT_TAKEN``, ``KAFKA_UNREACHABLE``, ``TOPIC_NOT_CREATED``.
+        NewnormalError: ``GATEWAY_TOKEN``, ``GATEWAY_TLS``, ``PORT_TAKEN``, ``KAFKA_UNREACHABLE``,
+            ``TOPIC_NOT_CREATED``.
 
     Attributes:
         url: Where it is reached from this machine.
+        metrics: Its figures.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -46,6 +50,8 @@ class Gateway:
         self._writer = Writer(bootstrap, timeout, limits.max_in_flight)
         app = create_app(settings, self._writer, token, self._pool)
         self._statsd = StatsdPort(settings, self._writer, app.state.metrics) if limits.statsd_port else None
+        self._log_ports = opened(settings, self._writer, app.state.metrics)
+        self.metrics: Metrics = app.state.metrics
         self._server = WebServer(app, listener, timeout // 1000 + _GRACE_SECONDS)
         self.url = self._server.url
 
@@ -54,6 +60,8 @@ class Gateway:
         self._server.stop()
         if self._statsd:
             self._statsd.close()
+        for each in self._log_ports:
+            each.close()
         self._writer.close()
         self._pool.shutdown()
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 import structlog
 
 from engine.spec.duration import duration_ms
-from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.metrics import Metrics
+from pipelines.gateway.ports import Packets, address, sockets
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.statsd import Aggregator
 from pipelines.gateway.writer import Writer
@@ -32,7 +30,6 @@ _MOST_WAITING = 16_000_000
 """The most bytes of intervals that wait for Kafka; the oldest are dropped first."""
 _PACKET_COST = 200
 """Bytes that a packet takes beside its content."""
-_RECEIVE_BUFFER = 4_000_000
 _LONGEST_LINE = 65_536
 _MOST_CONNECTIONS = 256
 _CLOSE_SECONDS = 10.0
@@ -68,7 +65,7 @@ class StatsdPort:
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._connections = 0
         self._told: Counter[str] = Counter()
-        self._tcp, self._udp = _sockets(limits.host, limits.statsd_port)
+        self._tcp, self._udp = sockets(limits.host, limits.statsd_port, "StatsD", "gateway.statsd_port")
         self.port: int = self._tcp.getsockname()[1]
         self._stopped = threading.Event()
         self._pool = ThreadPoolExecutor(1, "gateway-statsd-lines")
@@ -83,7 +80,7 @@ class StatsdPort:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_datagram_endpoint(lambda: _Packets(self._take), sock=self._udp)
+        transport, _ = await loop.create_datagram_endpoint(lambda: Packets(self._take), sock=self._udp)
         server = await asyncio.start_server(self._connected, sock=self._tcp, limit=_LONGEST_LINE)
         end = self._end_after(self._now())
         while not self._stopped.is_set():
@@ -109,7 +106,7 @@ class StatsdPort:
             self._metrics.refused(NAME, "GATEWAY_BUSY")
             return
         self._pending_bytes += cost
-        self._pending.append((sender.removeprefix("::ffff:"), data))
+        self._pending.append((sender, data))
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
@@ -117,7 +114,7 @@ class StatsdPort:
             if self._connections > _MOST_CONNECTIONS:
                 self._metrics.refused(NAME, "GATEWAY_BUSY")
                 return
-            sender = writer.get_extra_info("peername")[0]
+            sender = address(writer.get_extra_info("peername"))
             with suppress(ConnectionError, ValueError):  # a line that is too long ends the connection
                 while line := await reader.readline():
                     while self._pending_bytes > _MOST_PENDING // 2:  # TCP can wait, and its sender with it
@@ -161,32 +158,3 @@ class StatsdPort:
 
 def _to(topic: str, values: Iterable[bytes]) -> list[tuple[str, bytes]]:
     return [(topic, value) for value in values]
-
-
-class _Packets(asyncio.DatagramProtocol):
-    """Hands packets on."""
-
-    def __init__(self, take: Callable[[str, bytes], None]) -> None:
-        self._take = take
-
-    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        self._take(addr[0], data)
-
-
-def _sockets(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """A socket of TCP and one of UDP at the same address; with port 0 at any free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    tcp, udp = socket.socket(family, socket.SOCK_STREAM), socket.socket(family, socket.SOCK_DGRAM)
-    try:
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        tcp.bind((host, port))
-        udp.bind((host, tcp.getsockname()[1]))
-    except OSError as error:
-        tcp.close()
-        udp.close()
-        what = f"the port {port} for StatsD cannot be opened: {error.strerror}"
-        raise NewnormalError("PORT_TAKEN", what, "gateway.statsd_port", "a free port", "nothing was started") from None
-    tcp.setblocking(False)
-    udp.setblocking(False)
-    return tcp, udp

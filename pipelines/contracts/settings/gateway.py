@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from pipelines.contracts.setting_types import Length, ListenHost, Token, Whole
+from pipelines.contracts.setting_types import FilePath, Length, ListenHost, Token, Whole
 from pipelines.contracts.settings.access import AccessSettings
 
 _LARGEST = 15_000_000
@@ -44,6 +44,26 @@ class GatewaySettings(AccessSettings):
     )
     statsd_series: Whole = Field(
         100_000, ge=1, le=10_000_000, description="StatsD: the most series that are held; further ones are left out"
+    )
+    syslog_port: Whole = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="port for syslog over UDP and TCP (RFC 5426, 6587), at `gateway.host`; 0: none",
+    )
+    syslog_tls_port: Whole = Field(
+        0, ge=0, le=65535, description="port for syslog over TLS (RFC 5425, usually 6514), at `gateway.host`; 0: none"
+    )
+    gelf_port: Whole = Field(
+        0, ge=0, le=65535, description="port for GELF over UDP and TCP (usually 12201), at `gateway.host`; 0: none"
+    )
+    tls_certificate: FilePath = Field(
+        "", description="file (PEM) with the certificate of `gateway.syslog_tls_port`, and those that signed it"
+    )
+    tls_key: FilePath = Field("", description="file (PEM) with its key; nothing: it is in the same file")
+    tls_clients: FilePath = Field(
+        "",
+        description="file (PEM) with authorities: clients of that port need a certificate of one; nothing: none",
     )
     timeout: Length = Field(
         "4s",

@@ -34,6 +34,8 @@ OTHER: dict[str, object] = {
     "gateway.token": "another-token-of-24-chars", "gateway.token_file": "elsewhere", "gateway.max_body": 1000,
     "gateway.max_decompressed": 1000, "gateway.max_in_flight": 10**9, "gateway.rate": 1, "gateway.timeout": "1s",
     "gateway.statsd_port": 8125, "gateway.statsd_interval": "30s", "gateway.statsd_series": 7,
+    "gateway.syslog_port": 5514, "gateway.syslog_tls_port": 6514, "gateway.gelf_port": 12201,
+    "gateway.tls_certificate": "/c", "gateway.tls_key": "/k", "gateway.tls_clients": "/a",
     "console.published": "127.0.0.1", "console.hosts": "a", "console.user_header": "X-User", "console.proxies": "::1",
     "console.token": "another-token-of-24-chars", "console.token_file": "elsewhere",
     "view.embedded": False, "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
