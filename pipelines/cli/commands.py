@@ -41,6 +41,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Feed": {
         "agent": Entry("datagen:agent", "input.md"),
+        "tail-file": Entry("tail_file:tail_file", "input.md"),
         "gateway": Entry("gateway:gateway", "gateway.md"),
         "play": Entry("play:play", "input.md"),
         "simulate": Entry("datagen:simulate", "input.md"),

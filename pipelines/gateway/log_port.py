@@ -69,7 +69,7 @@ class Kind:
 SYSLOG, GELF = Kind("syslog", SyslogFrames), Kind("gelf", GelfFrames, chunked=True)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Connection:
     """A connection, and when something came last, seconds."""
 
@@ -142,8 +142,7 @@ class LogPort:
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         if pending:
             self._metrics.received(self._kind.name, sum(len(data) for _, data in pending))
-            run = asyncio.get_running_loop().run_in_executor
-            messages, refused, why = await run(self._pool, self._decoding.read, pending, int(time.time() * 1000))
+            messages, refused, why = await self._decoded(pending)
             self._waiting += messages
             self._waiting_bytes = sum(len(value) for value, _ in self._waiting)
             self._refused.update(refused)
@@ -162,6 +161,15 @@ class LogPort:
             self._metrics.refused(self._kind.name, code, count)
         if refused:
             log.warning(f"Messages of {self._kind.name} cannot be used", **refused, last=self._why)
+
+    async def _decoded(self, pending: list[tuple[str, bytes]]) -> tuple[list[tuple[bytes, int]], Counter[str], str]:
+        """What messages become, see `_Decoding.read`; a fault of our own loses these messages, and not the port."""
+        run = asyncio.get_running_loop().run_in_executor
+        try:
+            return await run(self._pool, self._decoding.read, pending, int(time.time() * 1000))
+        except Exception as error:
+            log.exception(f"The gateway failed at messages of {self._kind.name}")
+            return [], Counter({"GATEWAY_FAILED": len(pending)}), f"the gateway failed: {type(error).__name__}"
 
     @property
     def _is_full(self) -> bool:

@@ -36,6 +36,7 @@ def sockets(host: str, port: int, what: str, setting: str) -> tuple[socket.socke
         udp.close()
         why = f"the port {port} for {what} cannot be opened: {error.strerror}"
         raise NewnormalError("PORT_TAKEN", why, setting, "a free port", "nothing was started") from None
+    tcp.listen(128)  # before anybody serves it, connections wait
     tcp.setblocking(False)
     udp.setblocking(False)
     return tcp, udp

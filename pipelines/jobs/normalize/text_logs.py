@@ -25,7 +25,7 @@ from pipelines.jobs.normalize.samples import LONGEST
 from pipelines.jobs.normalize.severities import INFO, severity_of
 from pipelines.jobs.normalize.text_lines import lines
 
-_LEVELS = (
+LEVELS = (
     *("trace", "debug", "info", "notice", "warn", "warning", "error", "err", "crit", "critical", "fatal", "severe"),
     *("alert", "emerg"),
 )
@@ -96,7 +96,7 @@ class TextLogDecoder(Decoder):
         found = []
         for pattern in self.patterns:
             read = rest.with_columns(groups(pl.col("line"), pattern).alias("parts")).unnest("parts")
-            level = pl.col("entity").str.to_lowercase().is_in(_LEVELS)
+            level = pl.col("entity").str.to_lowercase().is_in(LEVELS)
             fits = pl.col("message").is_not_null() & ~level.fill_null(value=False)
             found.append(read.filter(fits))
             rest = read.filter(~fits).select(rest.columns)
