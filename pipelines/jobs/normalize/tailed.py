@@ -23,6 +23,9 @@ _STAMP = (
 )
 _LEVEL = rf"[\[(<]?(?<severity>(?i:{'|'.join(LEVELS)}))[\])>:,]*"
 
+_BREAK = "\u2028"
+"""Unicode's line separator, at which no decoder divides a message."""
+
 
 class _ApplicationLines(TextLogDecoder):
     """Lines of applications: a time and a level at the beginning, both or one of them, or neither."""
@@ -59,14 +62,13 @@ class TailedLines:
             lines: Its lines; one may hold others that continue it.
             now: The time of lines that tell none, epoch milliseconds.
         """
-        decoded = self._known.decode(_messages(lines, now))
+        whole = [line.replace(b"\n", _BREAK.encode()) for line in lines]  # what continues a line is no line of its own
+        decoded = self._known.decode(_messages(whole, now))
         tables = [decoded.records]
         others = sorted({row for row, _, _ in decoded.refused} - set(decoded.records.column("__row").to_pylist()))
         left = 0
         if others:
-            # a line that continues another is no line of its own
-            joined = [lines[row].replace(b"\n", "\u2028".encode()) for row in others]
-            again = self._any.decode(_messages(joined, now))
+            again = self._any.decode(_messages([whole[row] for row in others], now))
             rows = pa.array(np.array(others, np.int32)[again.records.column("__row").to_numpy()], pa.int32())
             at = again.records.schema.get_field_index("__row")
             tables.append(again.records.set_column(at, "__row", rows))
@@ -77,7 +79,7 @@ class TailedLines:
         stem = PurePath(path).name.partition(".")[0] or PurePath(path).name
         frame = frame.sort("__row", maintain_order=True).with_columns(
             program=pl.when(program == NO_PROGRAM).then(pl.lit(stem)).otherwise(program),
-            message=pl.col("message").str.replace_all("\u2028", "\n", literal=True),
+            message=pl.col("message").str.replace_all(_BREAK, "\n", literal=True),
         )
         return frame, left
 

@@ -38,6 +38,7 @@ def commands(group: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 
 BRIEF = {
     "agent": ["--to", "new", "--duration", "200ms"],
+    "tail-file": ["--to", "new", "--duration", "200ms"],
     "simulate": ["--to", "new", "--duration", "0s"],
     "play": ["--to", "new"],
 }
@@ -65,6 +66,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 RIGHT = {
     "files": ["good.csv"],
+    "paths": ["good.csv"],
     "out": ["out"],
     "data": ["folder"],
     "topic": ["telemetry"],
