@@ -126,11 +126,11 @@ class FollowedFiles:
             whole = data if ended and not full else data[: data.rfind(b"\n") + 1]
             if not whole and len(data) > LONGEST:
                 whole = data[:LONGEST]
-            lines, last = _lines(whole)
+            lines, count, last = _lines(whole)
             state = (place.offset + last, place.offset + len(whole))
             if lines and not ended and not full and self._held.get(path) != state:
                 self._held[path] = state
-                lines, whole = lines[:-1], whole[:last]
+                lines, whole = lines[:count], whole[:last]
             else:
                 self._held.pop(path, None)
             place.offset += len(whole)
@@ -140,20 +140,19 @@ class FollowedFiles:
                 return
 
 
-def _lines(data: bytes) -> tuple[list[bytes], int]:
-    """The lines in some bytes, each with those that continue it; and where the last one begins."""
+def _lines(data: bytes) -> tuple[list[bytes], int, int]:
+    """The lines in some bytes, each with those that continue it; how many come before the last, and where it begins."""
     lines: list[bytes] = []
-    at = last = 0
-    for each in data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n"):
-        size = len(each) + (b"\r" in data)
-        line = each.rstrip(b"\r\n")
+    at = last = count = 0
+    for each in data.split(b"\n"):
+        line = each.rstrip(b"\r")
         if lines and line.startswith(_CONTINUES) and len(lines[-1]) + len(line) < LONGEST:
             lines[-1] += b"\n" + line
         elif line.strip():
-            last = at
+            last, count = at, len(lines)
             lines += [line[begin : begin + LONGEST] for begin in range(0, len(line), LONGEST)]
-        at += size
-    return lines, last
+        at += len(each) + 1
+    return lines, count, last
 
 
 def _look(path: str) -> tuple[Place, int] | None:
