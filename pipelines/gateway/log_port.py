@@ -48,6 +48,8 @@ _CLOSE_SECONDS = 10.0
 _MOST_SENDERS = 1_000
 """For so many senders' addresses a decoder is kept."""
 
+FRAMING = "GATEWAY_FRAMING"
+
 log = structlog.get_logger()
 
 
@@ -194,12 +196,12 @@ class LogPort:
         try:
             message = self._packets.message(sender, packet, time.monotonic()) if self._kind.chunked else packet
         except FramingError as error:
-            self._refuse("GATEWAY_FRAMING", f"{sender}: {error}")
+            self._refuse(FRAMING, f"{sender}: {error}")
             return
         if message:
             self._take(sender, message)
         if self._packets.given_up:
-            self._refused["GATEWAY_FRAMING"] += self._packets.given_up
+            self._refused[FRAMING] += self._packets.given_up
             self._why, self._packets.given_up = "chunks of a message of GELF have not come", 0
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -215,7 +217,7 @@ class LogPort:
             with suppress(ConnectionError, TimeoutError, ssl.SSLError):
                 await self._read(reader, frames, sender, mine)
         except FramingError as error:
-            self._refuse("GATEWAY_FRAMING", f"{sender}: {error}")
+            self._refuse(FRAMING, f"{sender}: {error}")
         else:
             for message in frames.rest():
                 self._take(sender, message)
