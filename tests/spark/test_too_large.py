@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +11,12 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from deploy.artifacts import KAFKA, ensure
-from deploy.embedded.kafka import Kafka, answers
-from deploy.java import java_home
 from engine import Count, Instant, Record, Stream, Tumbling
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import content, values
 from engine.spark.run import run
 from engine.spec.too_large import MOST_IN_RECORD
+from tests.foreign_kafka import foreign_kafka
 
 T0 = 1_766_000_000_000
 MB = 1_000_000
@@ -45,31 +39,11 @@ JOB = (
 )
 
 
-def free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker with Kafka's own jars, which bounds the compressed batch only."""
-    folder = tmp_path_factory.mktemp("kafka")
-    kafka = Kafka(str(java_home()), f"{ensure(KAFKA)}/*", str(folder), "512m")
-    ports = {"port": free(), "controller": free()}
-    how = kafka.launch(ports)
-    with (folder / "log.txt").open("ab") as log:
-        broker = subprocess.Popen(
-            how.argv, cwd=how.directory, env=dict(how.environ), stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        deadline = time.monotonic() + 120
-        while not answers(kafka.address(ports)):
-            assert time.monotonic() < deadline, (folder / "log.txt").read_text()[-2000:]
-        yield kafka.address(ports)
-    finally:
-        os.killpg(broker.pid, signal.SIGKILL)
-        broker.wait()
+    with foreign_kafka(tmp_path_factory.mktemp("kafka")) as address:
+        yield address
 
 
 def sample(second: int, name: str = "a") -> bytes:
