@@ -211,6 +211,16 @@ elastic(
 dead = section("Dead letters")
 dead("FORMAT_UNKNOWN", "a message is of no format that its topic accepts", "`newnormal decode FILE` tries a message")
 dead("LINE_INVALID", "a line of a text format is broken; its message was refused", "see [input.md](input.md)")
+dead(
+    "LABEL_KEPT",
+    "samples of a message differ in labels of `input.left_out` only; these were kept in their names",
+    "take the label out of `input.left_out`",
+)
+dead(
+    "SAMPLE_TWICE",
+    "a series has two values at one time in a message; both were used",
+    "give the series a label that distinguishes them",
+)
 dead("MACHINE_UNKNOWN", "no label of a sample or line names the machine", "send one, or name it in `input.machine`")
 dead("MESSAGE_EMPTY", "a message holds neither a number nor a line", "let its sender leave it out")
 dead(

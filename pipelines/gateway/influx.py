@@ -162,7 +162,8 @@ def _decoded(decoder: _Decoder, data: bytes) -> tuple[int, tuple[str, str] | Non
     """How many records lines become; code and reason if these are none; and the fields of the lines."""
     decoded, found = _read(decoder, data)
     if decoded.records.num_rows:
-        return decoded.records.num_rows, None, found
+        wrong = next(((code, why) for _, code, why in decoded.refused if code not in _UNUSED), None)
+        return decoded.records.num_rows, wrong, found
     nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
     return 0, (decoded.refused[0] if decoded.refused else nothing)[1:], found
 

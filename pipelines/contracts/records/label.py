@@ -23,7 +23,7 @@ class Label(Record):
 
     entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine")
     metric: Keyword = Field(
-        JOINED, min_length=1, max_length=512, description="the metric; `_machine`: the machine as a whole"
+        JOINED, min_length=1, max_length=1_024, description="the metric; `_machine`: the machine as a whole"
     )
     start: Date = Field(alias="event.start", description="first instant of the labelled time")
     end: Date | None = Field(None, alias="event.end", description="last instant of the labelled time")

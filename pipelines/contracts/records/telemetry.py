@@ -19,7 +19,7 @@ class Telemetry(Record):
     time: Instant = Field(alias="@timestamp", description="event time: when the value was read")
     entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine")
     metric: Keyword = Field(
-        min_length=1, max_length=512, description="the metric, with the instance: disk.used{path=/}"
+        min_length=1, max_length=1_024, description="the metric, with the instance: disk.used{path=/}"
     )
     value: Finite = Field(description="the value read")
     kind: MetricKind = Field(

@@ -112,8 +112,8 @@ class InputSettings(BaseModel):
     )
     counters: FieldGlobs = Field(
         "",
-        description="metrics that are counters although their format does not tell it (CSV, Metricbeat and Elastic "
-        "Agent beyond their field definitions)",
+        description="metrics of any format that are counters although it does not tell so, besides the well-known ones "
+        "of SNMP, Telegraf's inputs and the node exporter",
     )
     collectd_rates: bool = Field(
         True,

@@ -38,7 +38,7 @@ _DIMENSIONS = (
 )  # fmt: skip
 _NAMING = frozenset(
     (
-        *("name", "id", "mount_point", "device_name", "device", "interface", "instance", "address", "host"),
+        *("name", "id", "mount_point", "device_name", "device", "interface", "instance", "address", "host", "object"),
         *("topic", "partition", "database", "index", "queue", "vhost", "namespace", "pod", "container", "client_id"),
     )
 )
@@ -49,7 +49,13 @@ _DESCRIPTIONS = (
     "system.process.cpu.start_time", "system.diskio.serial_number", "system.filesystem.type",
     "system.filesystem.options", "system.network_summary.*", "docker.container.labels.*", "docker.*.created",
     "kubernetes.labels.*", "kubernetes.annotations.*", "kubernetes.*_labels.*", "kubernetes.*.uid",
-    "kubernetes.*.ip", "kubernetes.*.hostname", "*.version", "*.start_time", "*.created",
+    "kubernetes.*.ip", "*.hostname", "*.version", "*.start_time", "*.created", "kubernetes.namespace_uid",
+    "kubernetes.*.labels.*", "kubernetes.*.annotations.*", "kubernetes.*.status.*", "docker.container.command",
+    "docker.container.status", "docker.container.ip_addresses", "docker.*.image.*", "docker.*.labels.*",
+    "system.core.model_name", "system.core.model_number", "system.core.mhz",
+    *(f"system.service.{what}" for what in ("state", "sub_state", "load_state", "state_since", "unit_file.*")),
+    *(f"system.raid.{what}" for what in ("status", "level", "sync_action", "disks.*")),
+    "system.cpu.model*", "*.uid", "*.labels.*", "*.annotations.*",
 )  # fmt: skip
 
 ABOUT = frozenset(

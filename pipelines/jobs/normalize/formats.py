@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoder
@@ -12,6 +12,7 @@ from engine.spec.record import Record
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings.input import InputSettings, names, told_for
 from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize.apart import Apart
 from pipelines.jobs.normalize.cloudwatch import CloudwatchDecoder
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.container_logs import CriDecoder, DockerDecoder, looks_like_cri, looks_like_docker
@@ -123,7 +124,7 @@ class Format:
         name: Its name on the command line and in the docs.
         record: What its messages become: `Telemetry` or `Log`.
         title: What it is, for the docs.
-        build: Makes its decoder.
+        make: Makes its decoder; `build` makes it as the topics use it.
         recognise: Whether a message, without blanks before it, looks like the format, as some rules describe it.
         a_line: Whether each line of a file is a message; false if a file is one message.
         binary: Whether blanks at the beginning of a message belong to it.
@@ -132,10 +133,18 @@ class Format:
     name: str
     record: type[Record]
     title: str
-    build: Callable[[Rules], Decoder]
+    make: Callable[[Rules], Decoder]
     recognise: Recogniser
     a_line: bool = True
     binary: bool = False
+
+    def build(self, rules: Rules) -> Decoder:
+        """Its decoder, which keeps series apart and knows counters, as some rules say."""
+        decoder = self.make(rules)
+        if self.record is Log or self.name == "json":
+            return decoder
+        whole = replace(rules, labels=replace(rules.labels, left_out=frozenset()))
+        return Apart(decoder, self.make(whole), rules.counters)
 
 
 def _has(*wanted: bytes, start: bytes = b"{") -> Recogniser:
@@ -159,7 +168,8 @@ def _prometheus(value: bytes, rules: Rules) -> bool:
 
 _COMMENT = re.compile(rb"#\s+(TYPE|HELP|UNIT)\s")
 _SAMPLE = re.compile(
-    rb"[a-zA-Z_:][a-zA-Z0-9_:]*(\s*\{.*\})?\s+[-+]?([0-9.]+([eE][-+]?[0-9]+)?|NaN|Inf)(\s+-?[0-9.]+)?(\s+#.*)?$"
+    rb"(?:[a-zA-Z_:][a-zA-Z0-9_:]*(\s*\{.*\})?\s+|[a-zA-Z_:][a-zA-Z0-9_:]*\s*\{.*\}|\{\s*\"(?:[^\"\\]|\\.)*+\"\s*[,}].*\}?\s*)"
+    rb"[-+]?([0-9.]+([eE][-+]?[0-9]+)?|[nN]a[nN]|[iI]nf(inity)?)(\s+[-+]?[0-9.]+([eE][-+]?[0-9]+)?)?(\s+#.*)?$"
 )
 
 
@@ -217,7 +227,7 @@ def _influx(value: bytes, _: Rules) -> bool:
 FORMATS = (
     Format(
         "remote-write", Telemetry, "Prometheus remote write 1.0 and 2.0, protobuf",
-        lambda rules: RemoteWriteDecoder(rules.labels), lambda value, _: is_remote_write(value),
+        lambda rules: RemoteWriteDecoder(rules.labels.scraped), lambda value, _: is_remote_write(value),
         a_line=False, binary=True,
     ),
     Format(
@@ -265,7 +275,7 @@ FORMATS = (
     ),
     Format(
         "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
-        lambda rules: PrometheusAdapterDecoder(rules.labels),
+        lambda rules: PrometheusAdapterDecoder(rules.labels.scraped),
         _has(b'"labels"', b'"__name__"', b'"value"'),
     ),
     Format(
@@ -335,12 +345,12 @@ FORMATS = (
     ),
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
-        lambda rules: PrometheusDecoder(rules.labels),
+        lambda rules: PrometheusDecoder(rules.labels.scraped),
         _prometheus, a_line=False,
     ),
     Format(
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",
-        lambda rules: InfluxDecoder(rules.labels, rules.text),
+        lambda rules: InfluxDecoder(rules.labels, rules.text, rules.counters),
         _influx,
     ),
     Format(
@@ -348,7 +358,7 @@ FORMATS = (
     ),
     Format(
         "graphite", Telemetry, "Graphite lines", lambda rules: GraphiteDecoder(rules.labels),
-        _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"),
+        _matches(rb"[^\s{}<>\"']+\s+(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|[nN]a[nN])\s+-?[0-9.]+$"),
     ),
     Format(
         "csv", Telemetry, "CSV with a header",

@@ -13,10 +13,11 @@ import pyarrow as pa
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import influx_lines
 from pipelines.jobs.normalize.coded import Codes, codes_of, pairs_of
+from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
-from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of, series_tags
+from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, is_folded, short, table
+from pipelines.jobs.normalize.samples import LONGEST, LONGEST_METRIC, Coded, divisible, is_folded, short, table
 from pipelines.jobs.normalize.text_lines import lines
 
 
@@ -30,10 +31,12 @@ class InfluxDecoder(Decoder):
     Args:
         labels: Which tags name the machine and the series.
         text: Which fields of text are left out without a dead letter.
+        counters: Which metrics are counters.
     """
 
     labels: LabelRule = LABELS
     text: TextRule = TEXT
+    counters: CounterRule = COUNTERS
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
@@ -49,7 +52,7 @@ class InfluxDecoder(Decoder):
         metrics, of_head, of_key = pairs_of(measured.codes[heads], keys, max(len(raw_keys), 1))
         plain = [influx_lines.unescaped(key) for key in raw_keys]
         named = [(*measured.pairs[head], plain[key]) for head, key in zip(of_head, of_key, strict=True)]
-        counters = np.array([kind_of(f"{name}.{key}") == "counter" for name, _, key in named], np.int64)
+        counters = np.array([self.counters.says(f"{name}.{key}") for name, _, key in named], np.int64)
         return table(
             found["row"].to_numpy(),
             times_of(found, messages),
@@ -73,7 +76,7 @@ class InfluxDecoder(Decoder):
         name, tags = influx_lines.head(head) or ("", ())
         machine, instance = self.labels.apply(series_tags(name, tags))
         metric = f"{name}.{instance}"
-        fits = 0 < len(machine) <= LONGEST and len(metric) + longest <= LONGEST
+        fits = 0 < len(machine) <= LONGEST and len(name) <= LONGEST and len(metric) + longest <= LONGEST_METRIC
         return bool(name) and fits and not is_folded(metric)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:

@@ -13,11 +13,9 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.bounded import BoundedDecoder
-from pipelines.jobs.normalize.collectd import CollectdDecoder
-from pipelines.jobs.normalize.formats import Rules
+from pipelines.jobs.normalize.formats import BY_NAME, Rules
 from pipelines.jobs.normalize.own_logs import OwnLogDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
-from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.sources import bounds, columnar, dead, watermark
 
 
@@ -26,8 +24,8 @@ def normalizer(settings: Settings) -> Job:
     rules, telegraf = (Rules.of(settings.input, topic) for topic in (topics.RAW_AGENTS, topics.RAW_TELEGRAF))
     formats: dict[str, Decoder] = {
         settings.reads(topics.RAW_JSON): JsonDecoder(Telemetry),
-        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(telegraf.labels, telegraf.text),
-        settings.reads(topics.RAW_COLLECTD): CollectdDecoder(rules.collectd_rates),
+        settings.reads(topics.RAW_TELEGRAF): BY_NAME["telegraf"].build(telegraf),
+        settings.reads(topics.RAW_COLLECTD): BY_NAME["collectd"].build(rules),
         settings.reads(topics.RAW_AGENTS): AnyFormatDecoder(Telemetry, rules),
     }
     clock = watermark(settings, *formats)

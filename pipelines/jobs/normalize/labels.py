@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.contracts.settings.input import InputSettings, names, told_for
 from pipelines.jobs.normalize.remembering import characters, remembered
@@ -29,7 +29,8 @@ class LabelRule:
             names the same machine.
         left_out: Labels that describe the machine or the instance, but do not distinguish two series of it.
         folded: Labels with very many values; the value is replaced by `FOLDED`. That is also done for values that are
-            UUIDs or at least 32 hexadecimal digits.
+            UUIDs or at least 32 hexadecimal digits, but for labels whose names end with ``uuid``: these are of disks,
+            file systems and machines, which last.
         default: The machine where no label names one; empty: none.
     """
 
@@ -65,6 +66,21 @@ class LabelRule:
         """As `apply`, but not remembered: for those who remember what they make of it."""
         return _applied(self, tuple(labels), fold)
 
+    @property
+    def scraped(self) -> LabelRule:
+        """The rule for Prometheus: where the setting is the default, ``host`` does not come before ``instance``.
+
+        What is scraped has labels of its own, such as the ``host`` of an ingress; ``instance`` is what was asked.
+
+        >>> LabelRule().scraped.apply([("instance", "10.0.0.5:10254"), ("host", "shop.example.com")])
+        ('10.0.0.5', '{host=shop.example.com,port=10254}')
+        """
+        if self.machine != names(InputSettings().machine):
+            return self
+        others = tuple(name for name in self.machine if name != "host")
+        at = others.index("instance") + 1
+        return replace(self, machine=(*others[:at], "host", *others[at:]))
+
     def machine_of(self, labels: Mapping[str, str]) -> str:
         """The machine alone, for log lines, whose other labels may have any values; empty if no label names it.
 
@@ -83,7 +99,7 @@ LABELS = LabelRule()
 
 def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
-    label = next((name for name in rule.machine if name in rest), None)
+    label = next((name for name in rule.machine if name in rest and not _is_numa(name, rest[name])), None)
     machine = rest.pop(label) if label else rule.default
     machine, port = machine_and_port(machine)
     if port:
@@ -95,9 +111,14 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
     inside = []
     for name, value in sorted(rest.items()):
         if name not in rule.left_out:
-            random = fold and (name in rule.folded or _RANDOM.fullmatch(value))
+            random = fold and (name in rule.folded or (_RANDOM.fullmatch(value) and not name.lower().endswith("uuid")))
             inside.append(f"{name}={FOLDED if random else value}")
     return machine, f"{{{','.join(inside)}}}" if inside else ""
+
+
+def _is_numa(name: str, value: str) -> bool:
+    """Whether a label is the number of a node of memory, and no machine."""
+    return name == "node" and value.isdigit() and len(value) <= 3
 
 
 _remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))(_applied)

@@ -14,21 +14,6 @@ from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.contracts.topics import LOGS_AGENTS
 from pipelines.jobs.normalize.refusals import TEXT_FIELD
 
-COUNTERS = frozenset(
-    {
-        *(f"net.{f}" for f in ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent", "err_in", "err_out")),
-        *(f"net.{f}" for f in ("drop_in", "drop_out")),
-        *(
-            f"diskio.{f}"
-            for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")
-        ),
-        *(f"diskio.{f}" for f in ("weighted_io_time", "merged_reads", "merged_writes")),
-        *(f"kernel.{f}" for f in ("context_switches", "interrupts", "processes_forked")),
-        *(f"swap.{f}" for f in ("in", "out")),
-    }
-)
-"""Fields that are counters; neither Telegraf's JSON nor the line protocol says which fields are."""
-
 _OF_DISKS = frozenset({"fstype", "mode"})
 
 _SECONDS, _MILLIS, _MICROS = 10**11, 10**14, 10**17
@@ -80,8 +65,3 @@ def epochs_ms(stamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def series_tags(measurement: str, tags: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     """The tags without those that describe a disk, but do not distinguish it from another."""
     return [tag for tag in tags if tag[0] not in _OF_DISKS] if measurement == "disk" else tags
-
-
-def kind_of(field: str) -> str:
-    """The kind of a metric, by ``measurement.field``."""
-    return "counter" if field in COUNTERS else "gauge"

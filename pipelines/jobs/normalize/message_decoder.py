@@ -15,7 +15,7 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.by_message import columns, gather, json_of, refusal_of
-from pipelines.jobs.normalize.samples import LONGEST
+from pipelines.jobs.normalize.samples import LONGEST, wrong_metric
 
 Sample = tuple[int | None, str, str, float, str]
 """(event time in epoch milliseconds or nothing for the arrival, machine, metric, value, kind of metric)"""
@@ -66,7 +66,8 @@ def _are_fine(rows: list[Sample]) -> bool:
         return False
     return (
         max(map(abs, times)) <= 2**53
-        and all(0 < len(name) <= LONGEST for names in (set(entities), set(metrics)) for name in names)
+        and all(0 < len(name) <= LONGEST for name in set(entities))
+        and not any(map(wrong_metric, set(metrics)))
         and bool(np.isfinite(np.array(values, np.float64)).all())
     )
 
@@ -75,8 +76,10 @@ def _checked(sample: Sample, arrived: int) -> Sample:
     time, entity, metric, value, kind = sample
     if time is None:
         time, sample = arrived, (arrived, entity, metric, value, kind)
-    if not (entity and isinstance(entity, str) and len(entity) <= LONGEST and 0 < len(metric) <= LONGEST):
-        raise ValueError(f"host or metric is empty, not a text, or longer than {LONGEST} characters")
+    if not (entity and isinstance(entity, str) and len(entity) <= LONGEST):
+        raise ValueError(f"the machine is empty, not a text, or longer than {LONGEST} characters")
+    if why := wrong_metric(metric):
+        raise ValueError(why)
     if abs(time) > 2**53:
         raise ValueError(f"time {time} {other_unit(time) or 'is beyond all calendars'}")
     if not math.isfinite(value):

@@ -20,7 +20,7 @@ from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
 from pipelines.jobs.normalize.otlp_json import NO_VALUE, Point
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters, remembered
-from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, is_folded, short, table
+from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, is_folded, short, table, wrong_metric
 
 _DESCRIBING = ("cloud.", "container.", "deployment.", "device.", "host.", "k8s.", "os.", "process.", "telemetry.")
 _DISTINCT = ("container.id", "container.name", "process.executable.name", "process.pid")
@@ -180,7 +180,7 @@ def is_plain(rule: LabelRule, resource: _Pairs, name: str, pairs: _Pairs) -> boo
     (True, False)
     """
     machine, metric = _series(rule, name, _needed(rule, resource), pairs)
-    return 0 < len(machine) <= LONGEST and bool(metric) and not is_folded(metric)
+    return 0 < len(machine) <= LONGEST and not wrong_metric(metric) and not is_folded(metric)
 
 
 def _short(pairs: _Pairs) -> _Pairs:

@@ -6,7 +6,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,10 @@ _NAMES = {
 }  # fmt: skip
 _SECONDS = 10**11
 _NO_VALUE = ("U", "nan")
+_GROUPS = frozenset(("servers", "hosts", "collectd"))
+"""First parts of paths behind which the machine stands."""
+_STATSD = frozenset(("stats", "stats_counts", "statsd"))
+"""First parts of the paths of StatsD, which name no machine."""
 
 
 class PlainLineDecoder(Decoder):
@@ -83,7 +87,8 @@ class PlainLineDecoder(Decoder):
 class GraphiteDecoder(PlainLineDecoder):
     """Decodes lines such as ``web-1.cpu.idle 97.5 1795220820`` or ``cpu.idle;host=web-1 97.5 1795220820``.
 
-    Times are in seconds; -1 is the arrival. A tag names the machine, or the first part of the path does.
+    Times are in seconds; -1 is the arrival. A tag names the machine; without tags the first part of the path does,
+    or the second one behind ``servers``, ``hosts`` and ``collectd``. ``nan`` is no value.
 
     Args:
         labels: Which tags name the machine and the series.
@@ -94,12 +99,17 @@ class GraphiteDecoder(PlainLineDecoder):
 
     labels: LabelRule = LABELS
 
+    def __post_init__(self) -> None:
+        if "server" not in self.labels.machine:  # as in the documentation of Graphite's tags
+            object.__setattr__(self, "labels", replace(self.labels, machine=(*self.labels.machine, "server")))
+
     def samples(self, line: str) -> Iterator[Found]:
         parts = line.split()
         if len(parts) != 3:
             raise ValueError("accepted: machine.metric value seconds")
         time = _number(parts[2])
-        yield *_path(self.labels, parts[0]), None if time == -1 else time, _number(parts[1])
+        value = math.nan if parts[1].lower() == "nan" else _number(parts[1])
+        yield *_path(self.labels, parts[0]), None if time == -1 else time, value
 
 
 @dataclass(frozen=True)
@@ -147,8 +157,12 @@ def _path(rule: LabelRule, path: str) -> tuple[str, str]:
     if not all(len(pair) == 2 and all(pair) for pair in pairs):
         raise ValueError("a tag has no name or no value")
     machine, inside = rule.apply((key, value) for key, value in pairs)
-    if not machine:
+    if not machine and not tags:
         machine, _, name = name.partition(".")
+        if machine in _GROUPS and "." in name:
+            machine, _, name = name.partition(".")
+        elif machine in _STATSD:
+            machine = rule.default
     return machine, f"{name}{inside}" if name else ""
 
 

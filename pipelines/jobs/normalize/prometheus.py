@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +16,27 @@ from pipelines.jobs.normalize.coded import Codes, codes_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
 from pipelines.jobs.normalize.remembering import remembered
-from pipelines.jobs.normalize.samples import Coded, divisible, table
+from pipelines.jobs.normalize.samples import Coded, divisible, short, table
 from pipelines.jobs.normalize.text_lines import lines
 
-_VALUE = r"\s+(?<raw>[^\s{}#]+)(?:\s+(?<stamp>-?[0-9.]+))?(?:\s+#\s.*)?$"
-_SAMPLE = r"^(?<series>[a-zA-Z_:][a-zA-Z0-9_:]*(?:\s*\{.*\})?)" + _VALUE
+_VALUE = r"\s+(?<raw>[^\s{}#]+)(?:\s+(?<stamp>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?))?(?:\s+#\s.*)?$"
+_SAMPLE = r'(?s)^(?<series>(?:[a-zA-Z_:][a-zA-Z0-9_:]*)?\s*\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})' + _VALUE.replace(
+    r"\s+", r"\s*", 1
+)
+"""Texts in quotes may hold whatever divides the parts of a line elsewhere; a name in quotes stands in the braces."""
 _PLAIN = r"^(?<series>[a-zA-Z_:][a-zA-Z0-9_:]*(?:\s*\{[^#]*\})?)" + _VALUE
-_TYPE = r"^#\s+TYPE\s+(?<family>\S+)\s+(?<type>\S+)$"
+_TYPE = r'^#\s+TYPE\s+(?<family>"(?:[^"\\]|\\.)*"|\S+)\s+(?<type>\S+)$'
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 _ODD = {
     **dict.fromkeys(("NaN", "nan", "NAN", "+NaN", "-NaN"), float("nan")),
-    **dict.fromkeys(("+Inf", "Inf", "inf", "+inf"), float("inf")),
-    **dict.fromkeys(("-Inf", "-inf"), float("-inf")),
+    **dict.fromkeys(("+Inf", "Inf", "inf", "+inf", "Infinity", "+Infinity", "infinity", "+infinity"), float("inf")),
+    **dict.fromkeys(("-Inf", "-inf", "-Infinity", "-infinity"), float("-inf")),
 }
-_LABEL = r'\s*+([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]++|\\.)*+)"\s*+'
+_LABEL = r'\s*+([a-zA-Z_][a-zA-Z0-9_]*+|"(?:[^"\\]++|\\.)*+")\s*+=\s*+"((?:[^"\\]++|\\.)*+)"\s*+'
 """Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
 _LABELS = re.compile(_LABEL, re.DOTALL)
 _ALL_LABELS = re.compile(rf"(?:{_LABEL}(?:,|$))*+\s*", re.DOTALL)
+_QUOTED_NAME = re.compile(r'\s*"((?:[^"\\]++|\\.)*+)"\s*(?:,|$)', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\n])')
 _PARTS = r"_(?:bucket|sum|count|total|created)$"
 COUNTING = ("_total", "_bucket", "_count", "_sum")
@@ -48,8 +52,8 @@ class PrometheusDecoder(Decoder):
 
     Timestamps are milliseconds, in OpenMetrics (a message that ends with ``# EOF``) seconds; a line without one has
     the time of its message's arrival. Counters, also the counts, sums and buckets of histograms, are counters, from
-    which the extractor computes rates; quantiles of summaries are gauges. NaN is no value. A message with a broken
-    line is refused as a whole.
+    which the extractor computes rates; quantiles of summaries are gauges. NaN is no value. A broken line is left out
+    and told; a message without any other is refused.
 
     If no label names the machine, ``node_uname_info`` of the node exporter in the same message does.
 
@@ -64,12 +68,16 @@ class PrometheusDecoder(Decoder):
         found = _typed(_samples(messages, refusals))
         series, texts = codes_of(found["series"])
         read = [parsed(text) or ("", ()) for text in texts]
-        applied = [self.labels.apply(labels) for _, labels in read]
+        rule = replace(self.labels, default="")
+        applied = [rule.apply(labels) for _, labels in read]
         machines: dict[str, int] = {"": 0}
         entity = np.array([machines.setdefault(machine, len(machines)) for machine, _ in applied], np.int64)[series]
         if not entity.all():
             entity = _from_uname(found["row"].to_numpy(), series, read, entity, machines)
-        metrics = Coded(series, [f"{name}{instance}" for (name, _), (_, instance) in zip(read, applied, strict=True)])
+        if self.labels.default:
+            entity = np.where(entity == 0, machines.setdefault(self.labels.default, len(machines)), entity)
+        names = [short(f"{name}{instance}") for (name, _), (_, instance) in zip(read, applied, strict=True)]
+        metrics = Coded(series, names)
         counter = found["counter"].to_numpy().astype(np.int64)
         return table(
             found["row"].to_numpy(),
@@ -79,6 +87,7 @@ class PrometheusDecoder(Decoder):
             found["value"].to_numpy(),
             Coded(counter, ("gauge", "counter")),
             refusals,
+            found["number"].to_numpy(),
         )
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
@@ -108,10 +117,17 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
     scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
     found = found.with_columns(time=(pl.col("at") * scale).round().cast(pl.Int64, strict=False))
     wrong |= pl.col("stamp").is_not_null() & pl.col("time").is_null()
-    for row, number in (
-        found.filter(wrong).unique("row", keep="first", maintain_order=True).select("row", "number").rows()
-    ):
-        refusals.add(row, LINE_INVALID, f'line {number}: accepted: name{{label="x"}} and a number, then a timestamp')
+    broken = found.filter(wrong)
+    found = found.filter(~wrong.fill_null(False))
+    if broken.height:
+        used = set(found["row"].unique().to_list())
+        firsts = broken.group_by("row", maintain_order=True).agg(pl.len(), pl.first("number"), pl.first("line"))
+        for row, count, number, line in firsts.select("row", "len", "number", "line").iter_rows():
+            why = f'line {number}: {line[:80]!r}; accepted: name{{label="x"}} and a number, then a timestamp'
+            if row in used:
+                refusals.parts.append((row, LINE_INVALID, f"{count} lines are left out, the first: {why}"))
+            else:
+                refusals.add(row, LINE_INVALID, why)
     for row in np.setdiff1d(split["row"].unique().to_numpy(), found["row"].unique().to_numpy()).tolist():
         refusals.add(row, MESSAGE_EMPTY, "only comments; accepted: at least one line with a number")
     if refusals.whole:
@@ -119,6 +135,7 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
     arrived = pl.Series("arrived", messages.arrived[found["row"].to_numpy()], pl.Int64)
     time = pl.coalesce(pl.col("time"), pl.col("arrived"))
     types = comments.select("row", pl.col("line").str.extract_groups(_TYPE).alias("told")).unnest("told")
+    types = types.with_columns(pl.col("family").str.strip_chars('"'))
     types = types.drop_nulls().unique(["row", "family"], keep="last")
     return found.with_columns(arrived).with_columns(time=time), types
 
@@ -126,10 +143,14 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
 def _values(split: pl.DataFrame) -> pl.DataFrame:
     """The series, value and timestamp of each line; what a line lacks, or what is no number, is null."""
     found = split.with_columns(pl.col("line").str.extract_groups(_PLAIN).alias("parts")).unnest("parts")
-    if found["series"].null_count():
-        again = split.filter(found["series"].is_null())
+    series = pl.col("series")
+    torn = series.is_null() | (
+        pl.col("line").str.contains("#", literal=True) & (series.str.count_matches('"', literal=True) % 2 == 1)
+    )
+    again = found.filter(torn).select(split.columns)
+    if again.height:
         again = again.with_columns(pl.col("line").str.extract_groups(_SAMPLE).alias("parts")).unnest("parts")
-        found = pl.concat([found.filter(pl.col("series").is_not_null()), again]).sort("row", "number")
+        found = pl.concat([found.filter(~torn), again]).sort("row", "number")
     raw = pl.col("raw")
     number = pl.when(raw.str.contains(_NUMBER)).then(raw.cast(pl.Float64, strict=False))
     odd = raw.replace_strict(_ODD, default=None, return_dtype=pl.Float64)
@@ -141,6 +162,7 @@ def _typed(both: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
     """The samples, each with whether it counts: by the type of its family, else by the end of its name."""
     found, types = both
     name = pl.col("series").str.extract(r"^([a-zA-Z0-9_:]+)")
+    name = pl.coalesce(name, pl.col("series").str.extract(r'^\s*\{\s*"((?:[^"\\]|\\.)*)"'))
     found = found.with_columns(name=name).with_columns(family=name.str.replace(_PARTS, ""))
     counting = pl.any_horizontal(pl.col("name").str.ends_with(end) for end in COUNTING)
     if not types.height:
@@ -180,9 +202,14 @@ def parsed(series: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     """
     name, brace, inside = series.partition("{")
     inside = inside.rstrip()[:-1]
+    if not name.strip():
+        quoted = _QUOTED_NAME.match(inside)
+        if quoted is None:
+            return None
+        name, inside = _ESCAPE.sub(_unescaped, quoted[1]), inside[quoted.end() :]
     if brace and not _ALL_LABELS.fullmatch(inside):
         return None
-    labels = _LABELS.findall(inside)
+    labels = [(label.strip('"'), value) for label, value in _LABELS.findall(inside)]
     if "\\" in inside:
         labels = [(label, _ESCAPE.sub(_unescaped, value)) for label, value in labels]
     return name.strip(), tuple(labels)

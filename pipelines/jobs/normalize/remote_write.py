@@ -17,10 +17,10 @@ from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.prometheus import COUNTING
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, Refusals, RefusedError, no_machine
 from pipelines.jobs.normalize.remembering import remembered
 from pipelines.jobs.normalize.remote_write_protocol import Label, Request, read
-from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
+from pipelines.jobs.normalize.samples import LONGEST, LONGEST_METRIC, Coded, divisible, table
 
 _COUNTER, _HISTOGRAM, _GAUGE_HISTOGRAM, _SUMMARY = 1, 3, 4, 5
 _CACHED = 1 << 18
@@ -173,9 +173,11 @@ def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     machine, instance = rule.apply_once((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
     shown = payload_text(f"{name}{instance}".encode())[:200]
     if not machine:
-        return Series(wrong=(MACHINE_UNKNOWN, f"{shown}: {NO_MACHINE}"))
-    if len(machine) > LONGEST or len(name) + len(instance) + len("_count") > LONGEST:
-        why = f"{shown}: the name of the machine or the metric is longer than {LONGEST} characters"
+        return Series(wrong=(MACHINE_UNKNOWN, f"{shown}: {no_machine(labels.keys() - {'__name__'})}"))
+    if len(machine) > LONGEST or len(name) + len(instance) + len("_count") > LONGEST_METRIC:
+        why = (
+            f"{shown}: the name of the machine has more than {LONGEST} characters, or the metric over {LONGEST_METRIC}"
+        )
         return Series(wrong=(FIELD_INVALID, why))
     counts = "gauge" if kind == _GAUGE_HISTOGRAM else "counter"
     return Series(sys.intern(machine), sys.intern(name), instance, "counter" if by_name else "gauge", counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,15 @@ from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.labels import FOLDED
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, Refusals, no_machine
 
 LONGEST = 512
-"""The most characters of the name of a machine or a metric."""
+"""The most characters of the name of a machine."""
+LONGEST_METRIC = 1_024
+"""The most characters of the name of a metric with its labels; Istio's standard metrics have some 900."""
+_SHOWN = 100
+_CUT = "\0"
+"""Ends the beginning of a name that is too long."""
 LONGEST_LABELS = 16_384
 """The most characters of labels that several samples of a message share."""
 
@@ -39,27 +45,43 @@ class Coded:
 
 
 def short(metric: str) -> str:
-    """The name of a metric; if it is too long, an empty one, which `table` refuses, so that no long ones are held."""
-    return metric if len(metric) <= LONGEST else ""
+    """The name of a metric; of one that is too long only the beginning, marked, which `table` refuses with its name."""
+    return metric if len(metric) <= LONGEST_METRIC else metric[:_SHOWN] + _CUT
+
+
+def wrong_metric(metric: str) -> str:
+    """What is wrong with the name of a metric as `short` returns it; empty if nothing is.
+
+    >>> wrong_metric("mem.used"), wrong_metric(short("m" * 5000))[100:]
+    ('', '...: the name of the metric with its labels is longer than 1024 characters')
+    """
+    if 0 < len(metric) <= LONGEST_METRIC and not metric.endswith(_CUT):
+        return ""
+    if not metric:
+        return "the name of the metric is empty"
+    begin = metric[:_SHOWN].rstrip(_CUT)
+    return f"{begin}...: the name of the metric with its labels is longer than {LONGEST_METRIC} characters"
 
 
 def table(
     rows: npt.NDArray[np.int32], times: npt.NDArray[np.int64], entity: Coded, metric: Coded,
-    values: npt.NDArray[np.float64], kind: Coded, refusals: Refusals,
+    values: npt.NDArray[np.float64], kind: Coded, refusals: Refusals, lines: npt.NDArray[np.int32] | None = None,
 ) -> Decoded:  # fmt: skip
     """The decoded samples, without NaN (an agent's mark of no value) and without those of refused messages.
 
     Args:
         rows: Index of the message of each sample, ascending; all columns have shape (n,).
         times: Epoch milliseconds.
-        entity: The machines; without a machine the message is refused.
-        metric: The names of the metrics.
+        entity: The machines; samples without a machine are left out, and told.
+        metric: The names of the metrics; so are samples whose name is too long.
         values: The values.
         kind: The kinds of the metrics.
-        refusals: What has been refused so far; too long names, and messages without any value, are added.
+        refusals: What has been refused so far; wrong names, and messages without any value, are added.
+        lines: The line of each sample in its message, if it has one.
     """
-    _refuse_names(rows, entity, metric, refusals)
     there = ~np.isnan(values)
+    named = _named(rows, entity, metric, refusals, there, lines)
+    there &= named
     empty = np.setdiff1d(rows, rows[there]) if not there.all() else np.zeros(0, np.int32)
     for row in empty.tolist():
         refusals.add(row, MESSAGE_EMPTY, "all values are NaN; accepted: at least one number")
@@ -104,15 +126,45 @@ def _records(decoder: Decoder, value: bytes) -> pa.Table:
     return decoder.decode(messages).records
 
 
-def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals) -> None:
-    for column, what in ((entity, "machine"), (metric, "metric")):
-        bad = [code for code, text in enumerate(column.texts) if not 0 < len(text) <= LONGEST]
-        for at in np.flatnonzero(np.isin(column.codes, bad)).tolist() if bad else ():
-            if what == "metric" or column.texts[column.codes[at]]:
-                why = f"the name of the {what} is empty or longer than {LONGEST} characters"
-                refusals.add(int(rows[at]), FIELD_INVALID, why)
-            else:
-                refusals.add(int(rows[at]), MACHINE_UNKNOWN, NO_MACHINE)
+def _named(
+    rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals, there: npt.NDArray[np.bool_],
+    lines: npt.NDArray[np.int32] | None,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
+    """Whether each sample has usable names; those of a message that have not are told, or refuse it if none is left."""
+    machines = {code: why for code, text in enumerate(entity.texts) if (why := _wrong_machine(text))}
+    metrics = {code: why for code, text in enumerate(metric.texts) if (why := wrong_metric(text))}
+    bad = np.zeros(len(rows), np.bool_)
+    for column, wrong in ((entity, machines), (metric, metrics)):
+        if wrong:
+            bad |= np.isin(column.codes, list(wrong))
+    if not bad.any():
+        return ~bad
+    used = set(np.unique(rows[there & ~bad]).tolist())
+    numbers = np.flatnonzero(bad)
+    found, first, counts = np.unique(rows[numbers], return_index=True, return_counts=True)
+    for row, at, count in zip(found.tolist(), numbers[first].tolist(), counts.tolist(), strict=True):
+        name, code = metric.texts[metric.codes[at]], FIELD_INVALID
+        why = metrics.get(int(metric.codes[at]), "")
+        if not why:
+            why = machines[int(entity.codes[at])]
+            if not entity.texts[entity.codes[at]]:
+                code, why = MACHINE_UNKNOWN, no_machine(_LABEL.findall(name[name.find("{") :] if "{" in name else ""))
+            why = f"{name[:_SHOWN]}: {why}"
+        where = f"line {int(lines[at])}: " if lines is not None else ""
+        if row in used:
+            refusals.parts.append((row, code, f"{count} samples are left out, the first: {where}{why}"))
+        else:
+            refusals.add(row, code, f"{where}{why}")
+    return ~bad
+
+
+_LABEL = re.compile(r"[{,]([^{},=]{1,60})=")
+
+
+def _wrong_machine(name: str) -> str:
+    if 0 < len(name) <= LONGEST:
+        return ""
+    return f"the name of the machine is longer than {LONGEST} characters" if name else "no machine"
 
 
 def is_folded(metric: str) -> bool:

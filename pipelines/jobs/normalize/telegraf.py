@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
+from pipelines.jobs.normalize.counters import COUNTERS
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
-from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of, series_tags
+from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, series_tags
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
 from pipelines.jobs.normalize.samples import LONGEST, short
@@ -45,7 +46,13 @@ class TelegrafDecoder(MessageDecoder):
             for field, raw in measurement["fields"].items():
                 value, full = number(raw), f"{name}.{field}"
                 if value is not None:
-                    yield time, machine, short(f"{full}{instance}"), value, kind_of(full)
+                    yield (
+                        time,
+                        machine,
+                        short(f"{full}{instance}"),
+                        value,
+                        "counter" if COUNTERS.says(full) else "gauge",
+                    )
 
     def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
         samples = list(self.samples(message))

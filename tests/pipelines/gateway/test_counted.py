@@ -19,8 +19,9 @@ from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Taken
 from pipelines.jobs.normalize import influx_plain, otlp_plain, remembering
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.formats import Rules
+from pipelines.jobs.normalize.influx import InfluxDecoder
 from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.formats import decoded, decoder
+from tests.pipelines.normalize.formats import decoded
 from tests.pipelines.normalize.otlp_requests import attributes, metrics
 
 INFLUX, OTLP = Influx(Rules()), Otlp(METRICS, Rules())
@@ -179,7 +180,7 @@ def test_more_series_than_are_remembered_are_counted_and_the_memory_is_bounded(
 ) -> None:
     monkeypatch.setattr(remembering, "MOST_BYTES", 6_000)
     monkeypatch.setattr(remembering.BUDGET, "held", 0)
-    lines, points = influx_plain.PlainLines(decoder("influx")), otlp_plain.PlainPoints(Rules().labels)  # type: ignore[arg-type]
+    lines, points = influx_plain.PlainLines(InfluxDecoder()), otlp_plain.PlainPoints(Rules().labels)
     for first in range(0, 100, 5):
         numbers = range(first, first + 5)
         counted = lines.count("\n".join(f"m,host=h{n} v=1 {NS}" for n in numbers).encode())

@@ -30,9 +30,9 @@ def taken(*given: str, **parameters: str) -> Taken:
         ("mem,host=a used=", "LINE_INVALID", "a value is no number"),
         (f"mem,host=a used=x {NS}", "LINE_INVALID", "a value is no number"),
         ("mem,host used=1", "LINE_INVALID", "a tag has no name or no value"),
-        (f"mem used=1 {NS}", "MACHINE_UNKNOWN", "no label names the machine"),
+        (f"mem used=1 {NS}", "MACHINE_UNKNOWN", "no label that could name the machine"),
         (f"{'m' * 600},host=a used=1", "LINE_INVALID", "more than 512 characters"),
-        (f"mem,host=a {'f' * 600}=1", "FIELD_INVALID", "longer than 512 characters"),
+        (f"mem,host=a {'f' * 1100}=1", "FIELD_INVALID", "longer than 1024 characters"),
         ("mem,host=a used=1 1795220820", "GATEWAY_PRECISION", "1795220820 is no time in that unit"),
     ],
 )

@@ -75,7 +75,7 @@ def test_the_time_is_the_first_of_the_usual_fields_and_none_of_them_is_a_metric(
         ({"host": "a", "d": [{"u": 1}, {"u": 2}]}, "FIELD_INVALID", "differ in a text"),
         ({"host": "a", "n": 1, "time": "yesterday"}, "FIELD_INVALID", "yesterday"),
         ({"host": "a", "n": list(range(99))}, "FIELD_INVALID", "list of more than 64"),
-        ({"host": "a", "x" * 600: 1}, "FIELD_INVALID", "512"),
+        ({"host": "a", "x" * 1100: 1}, "FIELD_INVALID", "1024"),
         ([3], "FIELD_INVALID", "accepted: an object"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_line_end_within_quotes_does_not_end_the_line() -> None:
 
 
 def test_a_quote_in_a_comment_does_not_hide_the_lines_after_it() -> None:
-    text = b'cpu,host=a v=0\n# it"s\ncpu,host=a v=1\n  # "\nlog,host=a w=2,m="x"\n# "one" "'
+    text = b'cpu,host=a v=0\n# it"s\ncpu,host=b v=1\n  # "\nlog,host=a w=2,m="x"\n# "one" "'
     found = decoded(decoder("influx"), text)
     assert [(row["metric"], row["value"]) for row in rows(found)] == [("cpu.v", 0.0), ("cpu.v", 1.0), ("log.w", 2.0)]
     assert [code for _, code, _ in found.refused] == ["TEXT_FIELD"]

@@ -25,5 +25,5 @@ n_total{host="w:1",instance="w:2",job="app"} 11"""
         ("w", "n_total{job=app,port=8080}", 5.0),
         ("w", "n_total{job=app,port=8081}", 7.0),
         ("w", "n_total{job=app}", 9.0),
-        ("w", "n_total{instance=w:2,job=app,port=1}", 11.0),
+        ("w", "n_total{host=w:1,job=app,port=2}", 11.0),
     ]

@@ -110,13 +110,14 @@ def test_an_openmetrics_counter_counts_by_the_type_of_its_family_and_exemplars_a
         *(b"x 1_000", b"x 0x10", b'x{a="\\"} 1', b'x{="b"} 1', b'x{a="b"} 1 soon', b"<html>"),
     ],
 )
-def test_a_broken_line_refuses_its_message_and_no_other(line: bytes) -> None:
+def test_a_broken_line_refuses_itself_and_is_told_and_a_message_without_another_is_refused(line: bytes) -> None:
     good = b'x{host="a"} 1'
-    found = decoded(decoder("prometheus"), good, good + b"\n" + line, good)
-    assert [row["__row"] for row in rows(found)] == [0, 2]
-    ((row, code, why),) = found.refused
-    assert (row, code) == (1, "LINE_INVALID")
-    assert why.startswith("line 2: ")
+    found = decoded(decoder("prometheus"), good, good + b"\n" + line, line)
+    assert [row["__row"] for row in rows(found)] == [0, 1]
+    (told, refused) = found.refused
+    assert (told[:2], refused[:2]) == ((1, "LINE_INVALID"), (2, "LINE_INVALID"))
+    assert told[2].startswith("1 lines are left out, the first: line 2: ")
+    assert refused[2].startswith("line 1: ")
 
 
 def test_a_port_distinguishes_two_processes_of_one_machine() -> None:
