@@ -15,7 +15,7 @@ from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedError, no_machine
 from pipelines.jobs.normalize.samples import LONGEST, if_same, short
 
 _DEEPEST = 24
@@ -83,8 +83,8 @@ class MetricbeatDecoder(MessageDecoder):
         found = [(label, value) for label in self.labels.machine if (value := _at(message, label))]
         if not found and (value := _at(message, "agent.name")):
             found = [(self.labels.machine[0], value)] if self.labels.machine else []
-        if not found:
-            raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+        if not found and not self.labels.default:
+            raise RefusedError(MACHINE_UNKNOWN, no_machine(message))
         return found
 
     def _quantiles(self, time: int, field: str, found: list[tuple[str, str]], value: Any) -> Iterator[Sample]:

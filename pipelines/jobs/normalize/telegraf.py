@@ -12,7 +12,7 @@ from pipelines.jobs.normalize.counters import COUNTERS
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, series_tags
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
 from pipelines.jobs.normalize.samples import LONGEST, short
 
 
@@ -42,7 +42,7 @@ class TelegrafDecoder(MessageDecoder):
             if len(name) > LONGEST:
                 raise ValueError(f"the name of the measurement is longer than {LONGEST} characters")
             if not machine:
-                raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+                raise RefusedError(MACHINE_UNKNOWN, no_machine(measurement["tags"]))
             for field, raw in measurement["fields"].items():
                 value, full = number(raw), f"{name}.{field}"
                 if value is not None:

@@ -137,7 +137,7 @@ took_sum{instance="web-1"} 1.5
 
 def test_openmetrics_is_read_as_its_reference_parser_reads_it() -> None:
     expected = {}
-    for family in text_string_to_metric_families(OPENMETRICS):
+    for family in text_string_to_metric_families(OPENMETRICS):  # type: ignore[no-untyped-call]
         for sample in family.samples:
             labels = ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()) if k != "instance")
             expected["web-1", f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
