@@ -131,13 +131,13 @@ class Firehose(JsonPush):
     encodings = ("identity", "gzip")
     later = HTTPStatus.SERVICE_UNAVAILABLE
 
+    def parts(self, body: Body, most: int) -> int:
+        outside = super().parts(body, most)
+        return outside if outside > most else sum(parts.of_json(each, most) for each in _data(_json(body.data)))
+
     def take(self, body: Body) -> Taken:
         given = _json(body.data)
-        try:
-            lines = [base64.b64decode(each["data"], validate=True) for each in given["records"]]
-            request = str(given["requestId"])
-        except (KeyError, TypeError, ValueError):
-            raise MalformedError(FORMAT_UNKNOWN, "the body is no request of Amazon Data Firehose") from None
+        lines, request = _data(given), str(given.get("requestId", ""))
         objects = [each for line in lines for each in _objects(line)]
 
         def reply(told: str) -> Reply:
@@ -147,6 +147,18 @@ class Firehose(JsonPush):
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return _of_firehose(error.status, "", None, error.text)
+
+
+def _data(given: dict[str, Any]) -> list[bytes]:
+    """The data of the records of a request of Data Firehose.
+
+    Raises:
+        MalformedError: If it is none.
+    """
+    try:
+        return [base64.b64decode(each["data"], validate=True) for each in given["records"]]
+    except (KeyError, TypeError, ValueError):
+        raise MalformedError(FORMAT_UNKNOWN, "the body is no request of Amazon Data Firehose") from None
 
 
 def _is_protobuf(body: Body) -> bool:

@@ -118,6 +118,12 @@ def test_what_is_malformed_is_refused_with_its_code(protocol: Any, data: bytes, 
     assert code.encode() in refusal.refusal(told.value, "").content
 
 
+def test_the_parts_in_the_data_of_firehose_count() -> None:
+    data = base64.b64encode(b'{"a":1}' * 500).decode()
+    body = Body(json.dumps({"requestId": "r", "records": [{"data": data}] * 3}).encode(), "application/json")
+    assert Firehose(Rules()).parts(body, 1_000) >= 1_500
+
+
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[TestClient]:
     with client(max_body=20_000, max_decompressed=50_000, token=TOKEN) as started:
