@@ -240,6 +240,17 @@ def shard(
 
 
 @app.command()
+def slices(
+    keys: Annotated[list[int] | None, typer.Option(help="Numbers of keys; once for each.")] = None,
+    count: Annotated[int, typer.Option(min=2, help="Slices of each window.")] = 1440,
+    compared: Annotated[int, typer.Option(min=1, help="Keys with which both ways are compared.")] = 50,
+    out: Report = None,
+) -> None:
+    """Measure a live minute of sliding windows of many slices, beside the same windows kept one by one."""
+    _run("slices", out, keys, count, compared)
+
+
+@app.command()
 def large(
     keys: Annotated[int, typer.Option(min=1_000, help="Number of series; half of them are in the shard.")] = 100_000,
     emit: Annotated[str, typer.Option(help="The setting detector.emit: all, context or novel.")] = "novel",

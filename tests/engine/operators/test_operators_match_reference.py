@@ -143,6 +143,10 @@ JOBS: dict[str, tuple[tuple[str, ...], Callable[[str], Job]]] = {
         ("l",),
         one(lambda s: s.process(Pattern((rise, fall, replace(odd, how="absent")), "10s", ("value",)))),
     ),
+    "pattern, absence at the end, past last": (
+        ("l",),
+        one(lambda s: s.process(Pattern((rise, fall, replace(odd, how="absent")), "10s", ("value",), "past_last"))),
+    ),
     "pattern of one": (("l",), one(lambda s: s.process(Pattern((rise,), "1s", ("value",))))),
     "merge": (
         ("l", "r"),
