@@ -25,11 +25,28 @@ from engine.spec.errors import NewnormalError
 from engine.spec.log_place import HIDDEN
 
 _SMALL = (pl.Int128, pl.UInt128, pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
-_MANY_RECORDS = {"Agg", "Len", "Over", "Rolling", "Explode", "Filter", "Sort", "SortBy", "Gather", "Slice"}
-_OF_ORDER = {
-    "Rank", "Shift", "ShiftAndFill", "Diff", "Range", "Reverse", "Unique", "Correlation", "Random", "RowHash",
-    "Quantile",
+_PARTS: dict[str, tuple[Any, ...]] = {
+    "BinaryExpr": ("left", "right"), "Ternary": ("predicate", "truthy", "falsy"), "Cast": ("expr",), "Alias": (0,),
+    "Function": ("input",), "Eval": ("expr",), "Column": (), "Literal": (),
 }  # fmt: skip
+"""The kinds of expressions that are computed of each record by itself, and where their parts stand.
+
+An ``Eval`` computes over the elements of one record's list.
+"""
+_OF_EACH_RECORD: dict[str, set[str] | None] = {
+    **dict.fromkeys(
+        ("Abs", "Atan2", "Bitwise", "Ceil", "Clip", "Coalesce", "Exp", "FillNull", "Floor", "ListExpr", "Log", "Log1p",
+         "MaxHorizontal", "MinHorizontal", "Negate", "Pow", "Round", "Sign", "StructExpr", "TemporalExpr",
+         "Trigonometry")
+    ),
+    "Boolean": {"IsNull", "IsNotNull", "Not", "IsNan", "IsNotNan", "IsFinite", "IsInfinite", "IsIn", "IsBetween",
+                "AllHorizontal", "AnyHorizontal"},
+    "Sql": {"Binary", "IsIn", "Round", "ToFloat"},
+    "StringExpr": {"ConcatHorizontal", "Contains", "EndsWith", "Find", "LenBytes", "LenChars", "Lowercase", "Normalize",
+                   "Replace", "Reverse", "Slice", "Split", "StartsWith", "StripChars", "StripCharsEnd",
+                   "StripCharsStart", "Strptime", "Titlecase", "Uppercase"},
+}  # fmt: skip
+"""The functions that are computed of each record by itself; ``None``: all of a family. What is not here is refused."""
 _ARITHMETIC = {"Plus", "Minus", "Multiply", "Add", "Sub", "Mul"}
 _FLOATS = _ARITHMETIC | {"Divide", "Div", "TrueDivide", "FloorDivide", "IntDiv", "Modulus", "Mod", "Rem", "Pow", "Log"}
 _DIVISION = {"Modulus", "Mod", "Rem", "Divide", "Div", "TrueDivide", "FloorDivide", "IntDiv"}
@@ -56,7 +73,7 @@ def expression(text: str, where: str = "expression") -> pl.Expr:
     try:
         parsed = pl.sql_expr(text)
         over = sorted(set(_over_records(_written(parsed))))
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise NewnormalError("EXPRESSION_INVALID", f"{text!r}: {error}", where, "a SQL expression") from error
     except RecursionError:
         what, accepted = f"{text[:80]!r}... nests too deeply", "parts in steps of their own"
@@ -174,27 +191,27 @@ def _plain_type(kind: Node) -> type[pl.DataType] | None:
 
 
 def _over_records(node: Node) -> Iterator[str]:
-    """The parts of an expression that are computed over several records."""
-    if isinstance(node, str):
-        yield from (["count"] if node == "Len" else [])
-    elif isinstance(node, list):
-        for part in node:
-            yield from _over_records(part)
-    elif isinstance(node, dict):
-        for kind, part in node.items():
-            if kind in ("Literal", "Column"):
-                continue
-            if kind == "Eval":  # over the elements of one record's list
-                yield from _over_records(part["expr"])
-                continue
-            if kind == "Agg":
-                yield next(iter(part)).lower() if isinstance(part, dict) else str(part)
-            elif kind in _MANY_RECORDS:
-                yield {"Over": "over", "Explode": "unnest"}.get(kind, kind.lower())
-            elif kind == "function":
-                yield from ([_name(part).lower()] if _name(part) in _OF_ORDER else [])
-                continue
-            yield from _over_records(part)
+    """The parts of an expression that are computed over several records, or of which that is not known."""
+    if not isinstance(node, dict):
+        yield "count" if node == "Len" else str(node)
+        return
+    ((kind, value),) = node.items()
+    if kind not in _PARTS:
+        inner = str(next(iter(value))) if kind == "Agg" and isinstance(value, dict) else kind
+        yield {"Explode": "unnest"}.get(inner, inner.lower())
+        return
+    if kind == "Function" and not _is_of_each_record(value["function"]):
+        yield _name(value["function"]).lower()
+    for part in _PARTS[kind]:
+        inner = value[part]
+        for each in inner if isinstance(inner, list) else [inner]:
+            yield from _over_records(each)
+
+
+def _is_of_each_record(function: Node) -> bool:
+    family, kind = next(iter(function.items())) if isinstance(function, dict) else (function, "")
+    known = _OF_EACH_RECORD.get(family, set())
+    return known is None or (next(iter(kind)) if isinstance(kind, dict) else kind) in known
 
 
 def _name(function: Node) -> str:
