@@ -15,8 +15,8 @@ from datagen.series.report import NAMED, SeriesReport, Skipped
 from datagen.series.times import ACCEPTED as TIMES
 from engine.spec.errors import NewnormalError
 
-TIME, ENTITY, METRIC = "\0time", "\0entity", "\0metric"
-"""Columns of `Parsed.rows` besides the values: instant, machine and metric as the file names them."""
+TIME, ENTITY, METRIC, INSTANCE = "\0time", "\0entity", "\0metric", "\0instance"
+"""Columns of `Parsed.rows` besides the values: instant, machine and metric as the file names them, and labels."""
 
 _RAGGED, _NO_TIME, _NO_NAME = "lines with more fields than the header", "lines without a time", "lines without a "
 _NO_NUMBER = "values that are no numbers"
@@ -30,8 +30,9 @@ class Parsed:
         table: Its text.
         columns: The meaning of its columns.
         texts: The columns of values as text, null where a value is missing.
-        rows: `LINE`, `TIME`, `ENTITY`, `METRIC` and the columns of values as numbers, all null where unusable.
+        rows: `LINE`, `TIME`, `ENTITY`, `METRIC`, `INSTANCE` and the columns of values as numbers; null where unusable.
         used: The columns of values that are used.
+        labels: The columns of text that tell one series from another.
         notes: The decisions made when reading times and numbers.
     """
 
@@ -40,6 +41,7 @@ class Parsed:
     texts: pl.DataFrame
     rows: pl.DataFrame
     used: tuple[str, ...]
+    labels: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -78,7 +80,7 @@ def check_usable(parsed: Parsed) -> None:
 def report(parsed: Parsed, missing: int) -> SeriesReport:
     """The report of a file that can be used, at least in part."""
     table, rows, kept = parsed.table, parsed.rows, parsed.kept
-    same = pl.struct(ENTITY, METRIC)
+    same = pl.struct(ENTITY, METRIC, INSTANCE)
     steps = kept.select(pl.col(TIME).unique().sort().diff().drop_nulls().over(same, mapping_strategy="explode"))[TIME]
     usual = int(steps.median() or 0)  # type: ignore[arg-type]
     unsorted = kept.select((pl.col(TIME).diff().over(same) < 0).sum()).item()
@@ -88,7 +90,7 @@ def report(parsed: Parsed, missing: int) -> SeriesReport:
         bad_times=rows[TIME].null_count(),
         missing=missing,
         unsorted=unsorted,
-        duplicates=kept.height - kept.select(TIME, ENTITY, METRIC).unique().height,
+        duplicates=kept.height - kept.select(TIME, ENTITY, METRIC, INSTANCE).unique().height,
         irregular=int((steps != usual).sum()),
         step_ms=usual,
         machines=tuple(kept[ENTITY].drop_nulls().unique().sort()),
@@ -137,7 +139,9 @@ def _notes(parsed: Parsed) -> Iterator[str]:
     if columns.metric:
         yield f"column {columns.metric} names {kept[METRIC].n_unique()} metrics"
     yield from parsed.notes
-    left = [name for name in columns.values if name not in parsed.used]
+    if parsed.labels:
+        yield f"columns that tell series apart: {', '.join(parsed.labels)}"
+    left = [name for name in columns.values if name not in (*parsed.used, *parsed.labels)]
     if left:
         yield f"columns left out, as they hold no numbers: {', '.join(left)}"
     great = [name for name in parsed.used if (kept[name].abs() > GREATEST).any()]

@@ -9,7 +9,7 @@ import polars as pl
 from datagen.series.column_roles import find_columns
 from datagen.series.csv_format import USUAL, Reading
 from datagen.series.csv_table import LINE, read_table, unreadable
-from datagen.series.findings import ENTITY, METRIC, TIME, Parsed, check_usable
+from datagen.series.findings import ENTITY, INSTANCE, METRIC, TIME, Parsed, check_usable
 from datagen.series.findings import report as found
 from datagen.series.numbers import cleaned, decimal_mark, value
 from datagen.series.report import SeriesReport
@@ -28,8 +28,8 @@ def read_series(
 
     Returns:
         Columns ``time`` (int64, epoch milliseconds), ``entity`` (the machine; null if the file names none), ``metric``
-        (the name of the value's column, or what the column of metrics says) and ``value`` (float64, finite or null),
-        one row a value, sorted by time, else in the order of the file; duplicate times are kept. And the report.
+        (the name of the value's column, or what the column of metrics says; labels in braces) and ``value``
+        (float64, finite or null), one row a value, sorted by time, else in the order of the file; duplicate times are kept. And the report.
 
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` if the file cannot be read or has no column of times or of values;
@@ -39,9 +39,10 @@ def read_series(
     check_usable(parsed)
     column, metric = pl.col("\0column"), pl.col(METRIC)
     long = parsed.kept.unpivot(
-        parsed.used, index=[TIME, ENTITY, METRIC], variable_name="\0column", value_name="\0value"
+        parsed.used, index=[TIME, ENTITY, METRIC, INSTANCE], variable_name="\0column", value_name="\0value"
     )
     name = pl.coalesce(metric if len(parsed.used) == 1 else metric + "." + column, column)
+    name = name + pl.col(INSTANCE)
     frame = long.select(time=TIME, entity=ENTITY, metric=name, value="\0value").sort("time", maintain_order=True)
     report = found(parsed, frame["value"].null_count())
     return frame if keep_missing else frame.drop_nulls("value"), report
@@ -79,7 +80,31 @@ def _parse(path: Path, reading: Reading) -> Parsed:
     rows = table.frame.select(LINE, _or_null(columns.entity, ENTITY), _or_null(columns.metric, METRIC))
     rows = rows.with_columns(times.alias(TIME)).hstack(texts.select(value(name, mark) for name in columns.values))
     used = columns.values if columns.chosen else tuple(name for name in columns.values if rows[name].count())
-    return Parsed(table, columns, texts, rows, used, (*_comma(mark), *notes))
+    left = [name for name in columns.values if name not in used] if not columns.chosen else []
+    labels = _labels(rows.hstack(table.frame.select(pl.col(left).name.prefix("\0"))), left)
+    instance = _instance(table.frame, labels).alias(INSTANCE)
+    return Parsed(table, columns, texts, rows.with_columns(instance), used, labels, (*_comma(mark), *notes))
+
+
+def _labels(rows: pl.DataFrame, texts: list[str]) -> tuple[str, ...]:
+    """The columns of text that distinguish rows of the same machine, metric and time; none if these are all distinct.
+
+    Remarks beside the values do not: only where rows would fall together are they series of their own.
+    """
+    keys = [TIME, ENTITY, METRIC]
+    distinct = rows.select(keys).unique().height
+    if distinct == rows.height:
+        return ()
+    return tuple(name for name in texts if rows.select(*keys, f"\0{name}").unique().height > distinct)
+
+
+def _instance(frame: pl.DataFrame, labels: tuple[str, ...]) -> pl.Series:
+    """The labels of each row in braces, as in the names of metrics; empty text where there are none."""
+    pairs = [pl.lit(f"{name}=") + pl.col(name) for name in sorted(labels)]
+    if not pairs:
+        return pl.Series([""], dtype=pl.String).new_from_index(0, frame.height)
+    inside = pl.concat_str(pairs, separator=",", ignore_nulls=True)
+    return frame.select(pl.when(inside != "").then("{" + inside + "}").otherwise(pl.lit(""))).to_series()
 
 
 def _or_null(name: str | None, alias: str) -> pl.Expr:

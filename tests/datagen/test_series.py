@@ -265,3 +265,14 @@ def test_labels_know_their_machine(tmp_path: Path) -> None:
     frame = read_labels(_file(tmp_path, "time;host;label\n2;a;0\n1;b;TRUE\n"))
     assert frame is not None
     assert frame.rows() == [(1000, "b", True), (2000, "a", False)]
+
+
+def test_columns_of_text_that_alone_distinguish_rows_tell_series_apart_as_in_decode(tmp_path: Path) -> None:
+    values = [(minute, name, value) for minute in range(3) for name, value in (("eth0", 1), ("eth1", 9))]
+    lines = (f"2026-11-20T00:0{minute}:00Z,web-1,{name},remark,{value}" for minute, name, value in values)
+    frame, report = read_series(_file(tmp_path, "time,host,interface,note,rx\n" + "\n".join(lines) + "\n"))
+    found = {metric: set(part["value"]) for (metric,), part in frame.group_by("metric")}
+    assert found == {"rx{interface=eth0}": {1.0}, "rx{interface=eth1}": {9.0}}
+    assert report.duplicates == 0
+    assert "columns that tell series apart: interface" in report.notes
+    assert "columns left out, as they hold no numbers: note" in report.notes
