@@ -78,7 +78,7 @@ def test_a_line_is_read_with_machine_program_severity_and_text(
 def test_a_time_is_read_in_the_zone_that_it_names_else_in_the_one_of_the_settings(
     line: str, zone: str, expected: str
 ) -> None:
-    found = decoded(AnyFormatDecoder(Log, Rules(zone=zone, machine="edge")), line.encode(), arrived=NOV_26)
+    found = decoded(AnyFormatDecoder(Log, Rules(timezone=zone, machine="edge")), line.encode(), arrived=NOV_26)
     assert [row["time"] for row in rows(found)] == [round(datetime.fromisoformat(expected).timestamp() * 1000)]
 
 
