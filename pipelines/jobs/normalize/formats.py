@@ -180,7 +180,8 @@ def _own_log(value: bytes, rules: Rules) -> bool:
 
 
 def _shipped(value: bytes, rules: Rules) -> bool:
-    return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
+    nxlog = b'"EventTime"' in value and b'"Message"' in value
+    return value[:1] in (b"{", b"[") and (nxlog or _SHIPPED.search(value) is not None)
 
 
 def _rsyslog(value: bytes, rules: Rules) -> bool:

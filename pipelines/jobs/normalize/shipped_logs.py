@@ -19,12 +19,13 @@ _TIMES = (
     *("@timestamp", "timestamp", "date", "time", "ts"),
     *("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"),  # of journald
     *("timereported", "timegenerated", "ISODATE"),  # of rsyslog's jsonmesg, of syslog-ng
+    *("EventTime", "EventReceivedTime"),  # of NXLog
 )
-_TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
+_TEXTS = ("message", "log", "msg", "MESSAGE", "event.original", "Message")
 _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "levelname", "level_name"),
     *("level", "PRIORITY", "syslog.severity.code", "syslogseverity", "syslogseverity-text", "log_level", "loglevel"),
-    *("lvl", "LEVEL", "@level", "@l", "severity_text", "severityText", "levelno"),
+    *("lvl", "LEVEL", "@level", "@l", "severity_text", "severityText", "levelno", "Severity"),
 )
 _PROGRAMS = [
     "process.name",
@@ -46,10 +47,11 @@ _PROGRAMS = [
     "tag",
     "source_type",
     "name",
+    "SourceName",
 ]
 _NODES = ("kubernetes.host", "kubernetes.node.name", "kubernetes.pod_node_name")
 """Shippers name the node of a container here; an application's own ``host`` beside it is something else."""
-_MACHINES = ("_HOSTNAME", "HOST")
+_MACHINES = ("_HOSTNAME", "HOST", "Hostname")
 _SCALES = {name: nested([name]) for name in ("severity", "levelno")}
 """Fields whose numbers mean something else than those of most loggers."""
 

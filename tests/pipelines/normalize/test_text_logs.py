@@ -46,6 +46,11 @@ def read(*lines: str, rules: Rules = RULES, arrived: int = NOV_26) -> list[tuple
         ("[Sun Dec 04 04:47:44 2005] [notice] workerEnv.init() ok", ("edge", "-", 5, "workerEnv.init() ok")),
         ("2026/11/26 09:07:30 [error] 7#8: *1 open() failed", ("edge", "-", 3, "*1 open() failed")),
         (r'ts=1795220820 level=warn msg="no \"x\" level=error" host=web-1:80', ("web-1", "-", 4, 'no "x" level=error')),
+        (
+            '{"EventTime":"2026-11-26 09:00:00","Hostname":"WIN-1","Severity":"ERROR","SourceName":"Service Control",'
+            '"Message":"it ended","EventID":7034}',
+            ("WIN-1", "Service Control", 3, "it ended"),
+        ),
         ("level=error msg=no app=shop instance=web-2", ("web-2", "shop", 3, "no")),
         (
             '{"version":"1.1","host":"web-1","short_message":"full","timestamp":1795683600,"level":3,"_app":"shop"}',
