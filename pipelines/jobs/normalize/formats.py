@@ -141,7 +141,10 @@ class Format:
     def build(self, rules: Rules) -> Decoder:
         """Its decoder, which keeps series apart and knows counters, as some rules say."""
         decoder = self.make(rules)
-        if self.record is Log or self.name == "json":
+        if self.record is Log or self.name in (
+            "json",
+            "statsd",
+        ):  # values of StatsD are events: several at a time are right
             return decoder
         whole = replace(rules, labels=replace(rules.labels, left_out=frozenset()))
         return Apart(decoder, self.make(whole), rules.counters)
