@@ -36,7 +36,6 @@ _NO_HOST = re.compile(
 )
 """Without a host name, as HAProxy, Docker and /dev/log write it: what stands in its place is a tag, which ends with a
 colon or has a process id in brackets. A host's name can have neither."""
-_TAG = re.compile(r"[^\s\[]*(?:\[[^\]\s]*\])?:|[^\s\[]+\[[^\]\s]*\]:?")
 _FRAME = re.compile(rb"([1-9][0-9]{0,5}) (?=<)")
 _MARK = "\ufeff"
 _MOST_AHEAD = 10 * 60_000
@@ -77,11 +76,12 @@ class SyslogDecoder(LineDecoder):
         return value
 
     def lines(self, message: bytes, arrived: int) -> Iterator[Line | None]:
-        for each in _framed(message):
+        for each in (message,) if message[:1] == b"<" else _framed(message):
             yield self._line(each.decode(errors="windows-1252").strip("\r\n\0 "), arrived)
 
     def _line(self, message: str, arrived: int) -> Line | None:
         found = _5424.fullmatch(message)
+        host = found["host"] if found else ""
         if found is not None:
             text = found["text"] or ("" if found["data"] == "-" else found["data"])
         else:
@@ -90,14 +90,16 @@ class SyslogDecoder(LineDecoder):
                 device = of_device(message)
                 if device is not None:
                     return self._finished(*device, arrived)
-            if found is None or _TAG.fullmatch(found["host"]):
-                found = _NO_HOST.fullmatch(message)
+            host = found["host"] if found else ""
+            if found is None or host.find("[") > 0:  # a tag with a process id
+                host, found = "", _NO_HOST.fullmatch(message)
             text = found["text"] if found else ""
         if found is None or int(found["priority"]) > 191:
             raise RefusedError(LINE_INVALID, f"no syslog message; {_ACCEPTED}: {message[:80]!r}")
-        parts = found.groupdict()
-        host, program = (("" if each in ("-", None) else each) for each in (parts.get("host"), parts["program"]))
-        return self._finished(found["time"], host, program, int(found["priority"]), text, arrived)
+        host, program = "" if host == "-" else host, found["program"] or ""
+        return self._finished(
+            found["time"], host, "" if program == "-" else program, int(found["priority"]), text, arrived
+        )
 
     def _finished(self, time: str, host: str, program: str, priority: int, text: str, arrived: int) -> Line | None:
         text = text.removeprefix(_MARK).strip()
@@ -114,7 +116,8 @@ class SyslogDecoder(LineDecoder):
             return arrived
         if given[0].isdigit() and (given[-1] == "Z" or given[-6:-5] in ("+", "-") or given.isdigit()):
             return moment(given)
-        zone = told_for(self.timezone, self.topic, machine) or "UTC"
+        plain = "=" not in self.timezone and "," not in self.timezone
+        zone = self.timezone if plain else told_for(self.timezone, self.topic, machine) or "UTC"
         time = local(given, zone, arrived)
         if time > arrived + _MOST_AHEAD:
             late = round((time - arrived) / 60_000)
