@@ -13,6 +13,8 @@ from engine.formats.dead_letters import dead_letter
 from engine.spec.job import Job
 from engine.vectorized.beyond import BEYOND
 
+_CODE = "RESULT_BEYOND"
+
 
 def beyond_letters(job: Job, beyond: Sequence[pl.DataFrame], clock: int) -> Iterator[bytes]:
     """A letter for each result. It names the topic and partition where the result is missing, and no message of these.
@@ -30,7 +32,7 @@ def beyond_letters(job: Job, beyond: Sequence[pl.DataFrame], clock: int) -> Iter
             reason = f"{name} of these records leaves 64 bits; accepted: smaller values, or values cast to double"
             offset = -1 - int.from_bytes(sha256(told).digest()[:6])  # negative: no message
             letter = dead_letter(
-                job.name, "RESULT_BEYOND", reason, told,
+                job.name, _CODE, reason, told,
                 time=max(0, clock), topic=job.output.topic, partition=int(partition), offset=offset,
             )  # fmt: skip
             yield letter.to_json()

@@ -203,7 +203,7 @@ dead(
 dead(
     "TOO_MANY_KEYS",
     "a record has a new key, and there are as many keys as accepted; known ones go on",
-    "let the sender make fewer series and machines; or raise `input.max_series_a_machine` or `input.max_series`",
+    "let the sender make fewer series and machines; or raise `input.max_series_per_machine` or `input.max_series`",
 )
 dead(
     "RECORD_TOO_LARGE",

@@ -36,7 +36,7 @@ def internal(
 def most_series(settings: Settings) -> MostKeys:
     """How many series the jobs take in that first see which ones there are."""
     share = max(1, settings.input.max_series // settings.kafka.partitions)
-    return MostKeys(("entity", "metric"), settings.input.max_series_a_machine, share)
+    return MostKeys(("entity", "metric"), settings.input.max_series_per_machine, share)
 
 
 def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:

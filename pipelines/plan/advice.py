@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboards.quantities import size
 from engine.runtime.shard import ROWS_A_MESSAGE
 from pipelines.contracts.settings.engine import EngineSettings
+from pipelines.contracts.settings.input import InputSettings
 from pipelines.plan.coefficients import Coefficients
 from pipelines.plan.layout import MOST
 from pipelines.plan.needs import JOBS, KEYED, Plan, documents
@@ -84,6 +85,9 @@ def settings(plan: Plan) -> str:
             f"shards = {plan.shards}",
             f"cores = {min(1_024, plan.pipeline_cores)}",
             f"max_records = {most_messages(load.series, plan.partitions, plan.shards)}",
+            "",
+            "[input]",
+            f"max_series = {max(InputSettings().max_series, min(2 * round(load.series), 10**9))}",
             "",
             "[window]",
             f'size = "{_duration(load.window_ms)}"',

@@ -31,7 +31,7 @@ COUNTS = {"window_start": T0, "window_end": T0 + 10_000, "kind": "count", "count
 def test_a_machine_and_a_partition_have_at_most_so_many_series_and_known_ones_go_on(
     job: Callable[[Settings], Job], record: type[Record], fields: dict[str, Any]
 ) -> None:
-    settings = load(**{"input.max_series": 1000, "input.max_series_a_machine": MOST})
+    settings = load(**{"input.max_series": 1000, "input.max_series_per_machine": MOST})
     made, state = job(settings), DictSegments()
     machines = [f"h{n}" for n in range(40) if crc32(f"h{n}") % settings.kafka.partitions == 0][:4]
     offset = 0

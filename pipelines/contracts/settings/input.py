@@ -161,4 +161,4 @@ class InputSettings(BaseModel):
         description="the most series of the site that are ever known; each of kafka.partitions has an equal share, and "
         "records of a series beyond it are dead letters",
     )
-    max_series_a_machine: Whole = Field(30_000, ge=100, le=10**9, description="the same for one machine")
+    max_series_per_machine: Whole = Field(30_000, ge=100, le=10**9, description="the same for one machine")

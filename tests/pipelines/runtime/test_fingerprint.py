@@ -55,7 +55,7 @@ OTHER: dict[str, object] = {
     "input.csv_time": "when", "input.csv_machine": "node",
     "input.csv_metric": "what", "input.csv_labels": "disk", "input.csv_separator": "tab", "input.csv_decimal": "comma",
     "input.max_parts": 1000, "input.timezone": "Asia/Kolkata", "input.default_machine": "a",
-    "input.max_series": 1000, "input.max_series_a_machine": 1000,
+    "input.max_series": 1000, "input.max_series_per_machine": 1000,
     "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
     "incidents.silence": "7m",
