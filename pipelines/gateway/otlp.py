@@ -27,7 +27,7 @@ from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.otlp_json import NO_VALUE
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_plain import PlainPoints
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _MOST_DIVIDED = 20_000
@@ -169,40 +169,69 @@ class Otlp(Protocol):
     def _divided(self, request: Any, refused: tuple[str, str], as_json: bool) -> Taken:
         """What can be used, if anything can: the pipeline would refuse it with the rest.
 
-        Of logs these are the log records that can be used, of metrics the resources whose data points all can be used.
-        A request with very many is not divided, as each is looked at alone.
+        A request with very many is not divided, as each data point or log record is looked at alone.
         """
         signal = self._signal
-        kept, records, lost = signal.request(), 0, 0
+        kept, lost = signal.request(), 0
         resources = getattr(request, signal.resources)
         if len(resources) > _MOST_DIVIDED or sum(map(signal.size, resources)) > _MOST_DIVIDED:
             raise MalformedError(*refused)
         for resource in resources:
+            part, left_out = resource, 0
             count, wrong = self._decoded(self._alone(resource).SerializeToString())
-            if wrong and isinstance(self._decoder, OtlpLogsDecoder):
-                part, left_out = self._decoder.without_wrong(resource)
-                lost += len(left_out)
+            if wrong and wrong[0] != MESSAGE_EMPTY:
+                part, left_out = self._without_wrong(resource)
                 count, wrong = self._decoded(self._alone(part).SerializeToString())
-            else:
-                part = resource
-                lost += signal.size(resource) if wrong and wrong[0] != MESSAGE_EMPTY else signal.empty(resource)
-            if not wrong:
-                records += count
+            lost += left_out if isinstance(self._decoder, OtlpLogsDecoder) else left_out + signal.empty(part)
+            if not wrong and count:
                 getattr(kept, signal.resources).append(part)
+        records = self._decoded(kept.SerializeToString())[0]  # resources may hold the same series
         if not records:
             raise MalformedError(*refused)
         code, why = refused
         reply = self._success(as_json, lost, f"{code}: {lost} {signal.what} are left out, the first: {why}")
         return Taken(signal.topic, self._anew(kept), records, reply)
 
+    def _without_wrong(self, resource: Any) -> tuple[Any, int]:
+        """A resource without the data points or log records that cannot be used, and the number of these."""
+        if isinstance(self._decoder, OtlpLogsDecoder):
+            part, left_out = self._decoder.without_wrong(resource)
+            return part, len(left_out)
+        part, lost = type(resource)(), 0
+        part.CopyFrom(resource)
+        one = type(resource)(resource=resource.resource)
+        holder = one.scope_metrics.add().metrics.add()
+        for metric in (metric for scope in part.scope_metrics for metric in scope.metrics):
+            holder.CopyFrom(metric)
+            form = metric.WhichOneof("data")
+            if form is None or not self._is_wrong(one):
+                continue
+            points, held = getattr(metric, form).data_points, getattr(holder, form).data_points
+            fine = []
+            for point in points:
+                del held[:]
+                held.add().CopyFrom(point)
+                if not self._is_wrong(one):
+                    fine.append(point)
+            lost += len(points) - len(fine)
+            del held[:]
+            held.extend(fine)
+            metric.CopyFrom(holder)
+        return part, lost
+
+    def _is_wrong(self, resource: Any) -> bool:
+        wrong = self._decoded(self._alone(resource).SerializeToString())[1]
+        return wrong is not None and wrong[0] != MESSAGE_EMPTY
+
     def _alone(self, resource: Any) -> Any:
         return self._signal.request(**{self._signal.resources: [resource]})
 
     def _decoded(self, value: bytes) -> tuple[int, tuple[str, str] | None]:
-        """Number of records; and code and reason if the message is refused."""
+        """Number of records; and code and reason if the message, or a part of it, is refused."""
         decoded = self._decoder.decode(as_message(value))
         found = decoded.records.num_rows
-        return found, None if found or not decoded.refused else decoded.refused[0][1:]
+        left_out = (each[1:] for each in decoded.refused if not found or each[1] not in TOLD)
+        return found, next(left_out, None)
 
     def _recognised(self, value: bytes) -> bool:
         form = guess(value, self._signal.record)

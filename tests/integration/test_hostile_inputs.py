@@ -29,9 +29,9 @@ from tests.integration.conftest import Pipeline
 from tests.pipelines.normalize.hostile import messages
 
 SIZE = 15_700_000
-LEGAL = int(os.environ.get("NEWNORMAL_TEST_LARGE_MESSAGES", "4"))
+LEGAL = int(os.environ.get("HOSTILE_LARGE_MESSAGES", "4"))
 """How many messages of many bytes that are good otherwise: 1,000 are 16 GB together."""
-EACH = int(os.environ.get("NEWNORMAL_TEST_EACH_SHAPE", "4"))
+EACH = int(os.environ.get("HOSTILE_EACH_SHAPE", "4"))
 """Which shapes of messages are sent: each fourth one; 1: all."""
 HEADERS = 3_000_000
 NAMES = 40_000

@@ -34,7 +34,7 @@ RANDOM = "0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6"
 def judged(body: bytes) -> tuple[int, bool]:
     """How many records the pipeline makes of a message, and whether it refuses all of it."""
     found = decoded(PIPELINE, body)
-    told = ("TEXT_FIELD", "SAMPLE_TWICE", "LABEL_KEPT")
+    told = ("TEXT_FIELD", "SAMPLE_TWICE", "LABEL_KEPT")  # docs/input.md: all samples of such a message are used
     return found.records.num_rows, any(code not in told for _, code, _ in found.refused)
 
 
