@@ -44,7 +44,10 @@ _KNOWN = (
     *("node_vmstat_pg*", "node_vmstat_pswp*", "node_vmstat_oom_kill", "node_netstat_*_In*", "node_netstat_*_Out*"),
     *("node_netstat_TcpExt_*", "node_netstat_Udp*_*", "node_netstat_Tcp_*Opens", "node_netstat_Tcp_RetransSegs"),
     *("node_cpu", "node_context_switches", "node_forks", "node_intr"),
-    *("node_network_receive_*", "node_network_transmit_*"),
+    *(f"node_network_receive_{what}" for what in ("bytes", "compressed", "drop", "errs", "fifo", "frame", "multicast",
+                                                  "packets")),
+    *(f"node_network_transmit_{what}" for what in ("bytes", "carrier", "colls", "compressed", "drop", "errs", "fifo",
+                                                   "packets")),
 )  # fmt: skip
 """Counters of Telegraf's inputs, of SNMP, and of the node exporter, for formats and scrapes that tell no types.
 
@@ -54,7 +57,11 @@ Source: the documentation of the inputs, and the files that they read.
 
 @dataclass(frozen=True)
 class CounterRule:
-    """Which metrics are counters; each glob is of a metric's name without its instance. The well-known ones always are.
+    """Which metrics are counters.
+
+    Args:
+        globs: Those that a user says are; each is of a metric's name without its instance.
+        well_known: Whether the well-known ones are, too; no format that tells the kind of its metrics needs that.
 
     >>> CounterRule().says("snmp.ifHCInOctets"), CounterRule().says("mem.used")
     (True, False)
@@ -64,17 +71,22 @@ class CounterRule:
     """
 
     globs: tuple[str, ...] = names(InputSettings().counters)
+    well_known: bool = True
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        return (*self.globs, *_KNOWN) if self.well_known else self.globs
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
-        return re.compile("|".join(f"(?:{pattern(glob)})" for glob in (*self.globs, *_KNOWN)))
+        return re.compile("|".join(f"(?:{pattern(glob)})" for glob in self._all))
 
     def says(self, name: str) -> bool:
         """Whether the rule makes a metric a counter."""
-        return _says(self, name)
+        return bool(self._all) and _says(self, name)
 
     def __hash__(self) -> int:
-        return hash(self.globs)
+        return hash((self.globs, self.well_known))
 
 
 @remembered(1 << 16, lambda rule, name: len(name))

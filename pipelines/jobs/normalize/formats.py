@@ -128,6 +128,7 @@ class Format:
         recognise: Whether a message, without blanks before it, looks like the format, as some rules describe it.
         a_line: Whether each line of a file is a message; false if a file is one message.
         binary: Whether blanks at the beginning of a message belong to it.
+        tells_kinds: Whether its messages, or its decoder, say which metrics are counters.
     """
 
     name: str
@@ -137,17 +138,15 @@ class Format:
     recognise: Recogniser
     a_line: bool = True
     binary: bool = False
+    tells_kinds: bool = False
 
     def build(self, rules: Rules) -> Decoder:
         """Its decoder, which keeps series apart and knows counters, as some rules say."""
         decoder = self.make(rules)
-        if self.record is Log or self.name in (
-            "json",
-            "statsd",
-        ):  # values of StatsD are events: several at a time are right
+        if self.record is Log or self.name in ("json", "statsd"):  # events of StatsD may come at one time
             return decoder
         whole = replace(rules, labels=replace(rules.labels, left_out=frozenset()))
-        return Apart(decoder, self.make(whole), rules.counters)
+        return Apart(decoder, self.make(whole), replace(rules.counters, well_known=not self.tells_kinds))
 
 
 def _has(*wanted: bytes, start: bytes = b"{") -> Recogniser:
@@ -237,10 +236,11 @@ FORMATS = (
     Format(
         "otlp", Telemetry, "OTLP metrics, protobuf", lambda rules: OtlpMetricsDecoder(rules.labels),
         lambda value, _: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,
+        tells_kinds=True,
     ),
     Format(
         "otlp-json", Telemetry, "OTLP metrics, JSON", lambda rules: OtlpMetricsDecoder(rules.labels),
-        _has(b'"resourceMetrics"'),
+        _has(b'"resourceMetrics"'), tells_kinds=True,
     ),
     Format(
         "otlp-logs", Log, "OTLP logs, protobuf", lambda rules: OtlpLogsDecoder(rules.labels),
@@ -271,7 +271,7 @@ FORMATS = (
     Format(
         "collectd", Telemetry, "collectd write_kafka, `Format JSON`",
         lambda rules: CollectdDecoder(rules.collectd_rates),
-        _has(b'"dstypes"', b'"dsnames"', start=b"["),
+        _has(b'"dstypes"', b'"dsnames"', start=b"["), tells_kinds=True,
     ),
     Format(
         "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(rules.labels.default),
@@ -349,8 +349,8 @@ FORMATS = (
     ),
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
-        lambda rules: PrometheusDecoder(rules.labels.scraped),
-        _prometheus, a_line=False,
+        lambda rules: PrometheusDecoder(rules.labels.scraped, rules.counters),
+        _prometheus, a_line=False, tells_kinds=True,
     ),
     Format(
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.coded import Codes, codes_of
+from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
 from pipelines.jobs.normalize.remembering import remembered
@@ -59,13 +60,15 @@ class PrometheusDecoder(Decoder):
 
     Args:
         labels: Which labels name the machine and the series.
+        counters: Which metrics are counters where no comment tells it.
     """
 
     labels: LabelRule = LABELS
+    counters: CounterRule = COUNTERS
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = _typed(_samples(messages, refusals))
+        found = _typed(*_samples(messages, refusals), self.counters)
         series, texts = codes_of(found["series"])
         read = [parsed(text) or ("", ()) for text in texts]
         rule = replace(self.labels, default="")
@@ -158,22 +161,23 @@ def _values(split: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(value=pl.coalesce("value", odd)) if found["value"].null_count() else found
 
 
-def _typed(both: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The samples, each with whether it counts: by the type of its family, else by the end of its name."""
-    found, types = both
+def _typed(found: pl.DataFrame, types: pl.DataFrame, counters: CounterRule) -> pl.DataFrame:
+    """The samples, each with whether it counts: by the type of its family, else by its name."""
     name = pl.col("series").str.extract(r"^([a-zA-Z0-9_:]+)")
     name = pl.coalesce(name, pl.col("series").str.extract(r'^\s*\{\s*"((?:[^"\\]|\\.)*)"'))
     found = found.with_columns(name=name).with_columns(family=name.str.replace(_PARTS, ""))
     counting = pl.any_horizontal(pl.col("name").str.ends_with(end) for end in COUNTING)
+    known = [each for each in found["name"].unique().drop_nulls().to_list() if counters.says(each)]
+    likely = counting | pl.col("name").is_in(known)
     if not types.height:
-        return found.with_columns(counter=counting)
+        return found.with_columns(counter=likely)
     own = types.rename({"family": "name", "type": "own"})
     joined = found.join(own, on=["row", "name"], how="left", maintain_order="left")
     joined = joined.join(types, on=["row", "family"], how="left", maintain_order="left")
     told = pl.coalesce("own", "type")
     partly = pl.col("own").is_null() & counting & told.is_in(["histogram", "summary", "counter"])
     unknown = told.is_null() | told.is_in(["untyped", "unknown"])
-    return joined.with_columns(counter=(pl.col("own") == "counter").fill_null(False) | partly | (unknown & counting))
+    return joined.with_columns(counter=(pl.col("own") == "counter").fill_null(False) | partly | (unknown & likely))
 
 
 def _from_uname(

@@ -123,6 +123,17 @@ def test_gauges_beside_well_known_counters_stay_gauges() -> None:
     assert kinds(lines.encode()) == ["gauge"] * 4
 
 
+@pytest.mark.parametrize("name", ["node_network_transmit_queue_length", "node_netstat_Tcp_InSegs", "node_intr"])
+def test_what_a_format_tells_counts_for_more_than_a_name_that_is_well_known(name: str) -> None:
+    scrape = f'# TYPE {name} gauge\n{name}{{host="a"}} 5'.encode()
+    point = {"gauge": {"dataPoints": [{"timeUnixNano": "1795220820000000000", "asInt": "5"}]}, "name": name}
+    resource = {"attributes": [{"key": "host.name", "value": {"stringValue": "a"}}]}
+    otlp = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"metrics": [point]}]}]}
+    for message in (scrape, json.dumps(otlp).encode()):
+        assert kinds(message) == ["gauge"]
+        assert kinds(message, counters=name) == ["counter"], "but what the user says counts for most"
+
+
 OPENMETRICS = r"""# TYPE disk_reads counter
 disk_reads_total{instance="web-1",n="a"} 5 1.795800000123e+09
 disk_reads_total{instance="web-1",n="build # 7"} 1 # {trace="x # y"} 0.5
