@@ -79,7 +79,7 @@ def test_a_trigger_that_is_the_default_changes_nothing() -> None:
 def test_a_rate_is_refused_where_it_would_mean_something_else(window, trigger, how, evict) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(NewnormalError, match="AGGREGATE_UNSUPPORTED") as refused:
         WindowAggregate(("key",), "time", window, "0s", {"n": Count(), "rate": Rate("value")}, trigger, how, evict)
-    assert "Tumbling or Sliding" in str(refused.value)
+    assert "Tumbling windows or Sliding ones" in str(refused.value)
 
 
 @given(st.integers(-50, 50), st.integers(-90, 90), st.integers(-90, 90))
