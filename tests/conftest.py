@@ -21,9 +21,9 @@ from deploy.progress import silent
 from engine.address import client_options
 from pipelines.contracts.settings import Settings, load
 
-hypothesis.register_profile("same", derandomize=True)
-hypothesis.register_profile("random")
-hypothesis.register_profile("no shrinking", derandomize=True, phases=(Phase.explicit, Phase.generate))
+hypothesis.register_profile("same", derandomize=True, deadline=None)
+hypothesis.register_profile("random", deadline=None)
+hypothesis.register_profile("no shrinking", derandomize=True, deadline=None, phases=(Phase.explicit, Phase.generate))
 hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 """Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones. With
 ``no shrinking``, which mutants are judged with, the first example that fails is not simplified."""

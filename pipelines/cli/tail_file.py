@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
+from glob import has_magic
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
@@ -55,6 +57,10 @@ def tail_file(
     from pipelines.jobs.normalize.formats import Rules  # noqa: PLC0415
     from pipelines.jobs.normalize.tailed import TailedLines  # noqa: PLC0415
 
+    for path in paths:
+        if not has_magic(path) and not Path(path).is_file():
+            accepted = "a file, or a glob in quotes such as 'app*.log' for files that come later"
+            raise NewnormalError("LOG_FILE_ABSENT", f"there is no file {path}", "PATH", accepted, "nothing was read")
     settings = load(**overrides(kafka, None, state_dir, namespace))
     name, say = machine or socket.gethostname(), Console(stderr=True, highlight=False)
     period = duration_ms(every, "--every")

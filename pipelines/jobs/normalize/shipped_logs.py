@@ -113,7 +113,7 @@ class ShippedLogsDecoder(LineDecoder):
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
                 machine = machine or first(fields, places.machines) or self.labels.default
                 if not machine:
-                    raise RefusedError(MACHINE_UNKNOWN, no_machine(each))
+                    raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in each))
             program, level = first(fields, places.programs) or "", first(fields, places.levels)
             if type(program) is list:
                 program = _of_bytes(program) or ""

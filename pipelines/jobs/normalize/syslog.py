@@ -19,7 +19,7 @@ from pipelines.jobs.normalize.syslog_times import local
 _PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
 _5424 = re.compile(
     _PRIORITY + r"1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) \S+ \S+ "
-    r'(?P<data>-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*\])++)(?: (?P<text>.*))?',
+    r'(?P<data>-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*+\])++)(?: (?P<text>.*))?',
     re.DOTALL,
 )
 """Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""

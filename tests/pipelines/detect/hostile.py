@@ -84,7 +84,7 @@ HOSTILE_LABELS: list[bytes | None] = [
     label(**{"host.name": ""}),
     label(**{"host.name": "a" * 513}),
     label(**{"host.name": 7}),
-    label(metric="m" * 513),
+    label(metric="m" * 1_025),
     label(metric=""),
     label(note="n" * 1_000_000),
     label(nonsense=1),
