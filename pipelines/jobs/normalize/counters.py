@@ -73,7 +73,7 @@ class CounterRule:
     globs: tuple[str, ...] = names(InputSettings().counters)
     well_known: bool = True
 
-    @property
+    @cached_property
     def _all(self) -> tuple[str, ...]:
         return (*self.globs, *_KNOWN) if self.well_known else self.globs
 

@@ -185,7 +185,7 @@ def begins_line(line: bytes) -> bool:
     [True, False, False, True]
     """
     if line[:1] in (b"{", b"["):
-        return _LINE.match(line) is not None and not _is_json(line)
+        return _LINE.match(line) is not None and not is_json(line)
     return _LINE.match(line) is not None or _WITH_TAGS.match(line) is not None
 
 
@@ -198,7 +198,8 @@ _LINE = re.compile(rb"(?:%s|%s%s++) ++%s=(?:\"|%s)" % (_MARK, _NAME, _TAGS, _KEY
 _WITH_TAGS = re.compile(rb"%s,(?:[^ \\\n]|\\++[^\\\n])*+ ++%s=[^ ]" % (_NAME, _KEY))
 
 
-def _is_json(text: bytes) -> bool:
+def is_json(text: bytes) -> bool:
+    """Whether a text is JSON."""
     try:
         orjson.loads(text)
     except ValueError:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from engine.formats.instants import instant, instants
+from pipelines.jobs.normalize import syslog_times
 from pipelines.jobs.normalize.instants import moment
 
 _DAY = 86_400_000
@@ -22,6 +23,7 @@ _ZONED = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 _EPOCH = r"^[0-9]{9,19}(?:\.[0-9]*)?$"
 _FORMS = ("%d/%b/%Y:%H:%M:%S %z", "%Y/%m/%d %H:%M:%S")
 """The time of an access, and that of nginx' error log."""
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def of(stamps: pl.Series, arrived: pl.Series, zone: str) -> pl.Series:
@@ -94,19 +96,7 @@ def without_year(text: str, arrived: int, zone: str) -> int:
     >>> without_year("Dec 31 23:59:59", 1767225600000, "UTC"), without_year("Feb  5 00:00:00", 1795220900000, "UTC")
     (1767225599000, 1770249600000)
     """
-    month, day, *year, clock = text.split()
-    if len(year) == 2:  # as Apache writes it: Sat Nov 21 00:27:00 2026
-        month, day, year, clock = day, year[0], [clock], year[1]
-    elif len(year) > 2:
-        raise ValueError(f"{text!r} is no time")
-    latest = datetime.fromtimestamp(arrived / 1000, ZoneInfo("UTC")) + timedelta(days=2)
-    seconds, _, part = clock.partition(".")
-    for at in [int(year[0])] if year else range(latest.year, latest.year - 9, -1):
-        try:
-            when = datetime.strptime(f"{at} {month} {day} {seconds}", "%Y %b %d %H:%M:%S")  # noqa: DTZ007  its zone follows
-        except ValueError:  # the 29th of February is not in every year
-            continue
-        when = when.replace(tzinfo=ZoneInfo(zone), microsecond=int(part[:6].ljust(6, "0")) if part else 0)
-        if year or when <= latest:
-            return instant(when.isoformat())
-    raise ValueError(f"{text!r} is no time")
+    month, day, *others = text.split()
+    if month in _WEEKDAYS:  # as Apache writes it: Sat Nov 21 00:27:00 2026
+        month, day, *others = day, *others
+    return syslog_times.until(" ".join((month, day, *others)), zone, arrived + 2 * _DAY)

@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from engine.formats.instants import instant
+
 _HOUR = 3_600_000
-_AHEAD = timedelta(hours=14)
+_AHEAD = 14 * _HOUR
 """The greatest difference of zones; a time without a year that would lie further ahead is one of last year."""
 _FORM = re.compile(
     r"(?:(?P<before>[0-9]{4}) )?(?P<month>[A-Z][a-z]{2}) +(?P<day>[0-9]{1,2})(?: (?P<year>[0-9]{4}))? "
@@ -36,11 +38,21 @@ def local(given: str, zone: str, arrived: int) -> int:
     >>> local("Nov 21 01:27:00", "Europe/Stockholm", 1795220900000), local("2026-11-21T01:27:00", "UTC", 0)
     (1795220820000, 1795224420000)
     """
-    return _local(given, zone, arrived // _HOUR)
+    return until(given, zone, (arrived // _HOUR + 1) * _HOUR + _AHEAD)
 
 
 @lru_cache(1 << 12)  # lines that come together often have the same time
-def _local(given: str, zone: str, hour: int) -> int:
+def until(given: str, zone: str, latest: int) -> int:
+    """The same; a time without a year is of the last one in which it is not later than an instant.
+
+    Args:
+        given: See `local`.
+        zone: See `local`.
+        latest: That instant, epoch milliseconds.
+
+    Raises:
+        ValueError: If it is no time.
+    """
     found = _FORM.fullmatch(given)
     if found is None:
         try:
@@ -58,10 +70,10 @@ def _local(given: str, zone: str, hour: int) -> int:
 
     if year:
         return _epoch(at(year))
-    now = datetime.fromtimestamp((hour + 1) * _HOUR / 1000, UTC)
-    for each in range(now.year + 1, now.year - 8, -1):  # the 29th of February is not in every year
+    bound = datetime.fromtimestamp(latest / 1000, UTC)
+    for each in range(bound.year + 1, bound.year - 9, -1):  # the 29th of February is not in every year
         try:
-            if (when := at(each)) <= now + _AHEAD:
+            if (when := at(each)) <= bound:
                 return _epoch(when)
         except ValueError:
             continue
@@ -69,4 +81,4 @@ def _local(given: str, zone: str, hour: int) -> int:
 
 
 def _epoch(when: datetime) -> int:
-    return round(when.timestamp() * 1000)
+    return instant(when.isoformat())

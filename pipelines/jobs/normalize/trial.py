@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from engine.runtime import reading
@@ -18,6 +17,7 @@ from engine.spec.time_bounds import TimeBounds
 from pipelines.contracts.records import Log
 from pipelines.jobs.normalize.bounded import BoundedDecoder
 from pipelines.jobs.normalize.formats import FORMATS, Format, Rules, guess
+from pipelines.jobs.normalize.influx_lines import is_json
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN
 
 
@@ -51,7 +51,7 @@ def messages_in(content: bytes, form: Format | None, rules: Rules) -> list[bytes
     if known is not None and not known.a_line:
         return [content]
     first = stripped.split(b"\n", 1)[0].strip()
-    if stripped[:1] in b"{[" and not _is_json(first) and _is_json(stripped):
+    if stripped[:1] in b"{[" and not is_json(first) and is_json(stripped):
         return [stripped]
     return [line for line in (each.strip(b"\r") for each in content.split(b"\n")) if line.strip()]
 
@@ -95,11 +95,3 @@ def _decode(
         made[row].refused.append((code, why))
     for at, code, why, held, which in parts:
         made[at].refused.append((code, why if len(which) == held else f"{len(which)} of {held}: {why}"))
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        orjson.loads(text)
-    except ValueError:
-        return False
-    return True
