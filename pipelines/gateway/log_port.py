@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -30,7 +28,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.gateway.framing import Frames, FramingError, GelfFrames, GelfPackets, SyslogFrames
 from pipelines.gateway.limits import Rate
 from pipelines.gateway.metrics import Metrics
-from pipelines.gateway.ports import Packets, address
+from pipelines.gateway.ports import Packets, Port, address
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.writer import Writer
 from pipelines.jobs.normalize.formats import BY_NAME, Rules
@@ -44,7 +42,6 @@ _MESSAGE = 500_000
 _CHUNK = 65_536
 _MOST_CONNECTIONS = 256
 _IDLE_SECONDS = 3_600.0
-_CLOSE_SECONDS = 10.0
 _MOST_SENDERS = 1_000
 """For so many senders' addresses a decoder is kept."""
 
@@ -79,8 +76,8 @@ class _Connection:
     since: float
 
 
-class LogPort:
-    """An open port; `close` writes what has come and ends it.
+class LogPort(Port):
+    """A port of log messages.
 
     Args:
         kind: What comes.
@@ -96,6 +93,7 @@ class LogPort:
         self, kind: Kind, settings: Settings, writer: Writer, metrics: Metrics, tcp: socket.socket,
         udp: socket.socket | None = None, tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
+        super().__init__(kind.name)
         self._kind, self._writer, self._metrics = kind, writer, metrics
         self._tcp, self._udp, self._tls = tcp, udp, tls
         self._topic = settings.topic(topics.LOGS_AGENTS)
@@ -109,18 +107,7 @@ class LogPort:
         self._refused: Counter[str] = Counter()
         self._why = ""
         self.port: int = tcp.getsockname()[1]
-        self._stopped = threading.Event()
-        self._pool = ThreadPoolExecutor(1, f"gateway-{kind.name}-lines")
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), name=f"gateway-{kind.name}", daemon=True
-        )
         self._thread.start()
-
-    def close(self) -> None:
-        """Takes no more messages, and returns when what has come is written, or has waited for Kafka for some time."""
-        self._stopped.set()
-        self._thread.join(_CLOSE_SECONDS)
-        self._pool.shutdown(wait=False)
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()

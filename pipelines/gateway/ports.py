@@ -1,15 +1,18 @@
-"""Opens the sockets of ports that are not HTTP."""
+"""What ports that are not HTTP share: their sockets, and the thread that serves them."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from engine.spec.errors import NewnormalError
 
 _RECEIVE_BUFFER = 4_000_000
+_CLOSE_SECONDS = 10.0
 
 
 def sockets(host: str, port: int, what: str, setting: str) -> tuple[socket.socket, socket.socket]:
@@ -40,6 +43,30 @@ def sockets(host: str, port: int, what: str, setting: str) -> tuple[socket.socke
     tcp.setblocking(False)
     udp.setblocking(False)
     return tcp, udp
+
+
+class Port:
+    """An open port that a thread of its own serves; `close` writes what has come and ends it.
+
+    A subclass implements `_serve`, which ends soon after `_stopped` is set, and starts `_thread` when it is ready.
+
+    Args:
+        name: The name of what comes.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._stopped = threading.Event()
+        self._pool = ThreadPoolExecutor(1, f"gateway-{name}-lines")
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name=f"gateway-{name}", daemon=True)
+
+    def close(self) -> None:
+        """Takes no more, and returns when what has come is written, or has waited for Kafka for some time."""
+        self._stopped.set()
+        self._thread.join(_CLOSE_SECONDS)
+        self._pool.shutdown(wait=False)
+
+    async def _serve(self) -> None:
+        raise NotImplementedError
 
 
 class Packets(asyncio.DatagramProtocol):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import structlog
@@ -16,7 +14,7 @@ from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.metrics import Metrics
-from pipelines.gateway.ports import Packets, address, sockets
+from pipelines.gateway.ports import Packets, Port, address, sockets
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.statsd import Aggregator
 from pipelines.gateway.writer import Writer
@@ -32,13 +30,12 @@ _PACKET_COST = 200
 """Bytes that a packet takes beside its content."""
 _LONGEST_LINE = 65_536
 _MOST_CONNECTIONS = 256
-_CLOSE_SECONDS = 10.0
 
 log = structlog.get_logger()
 
 
-class StatsdPort:
-    """An open port; `close` writes what has come and ends it.
+class StatsdPort(Port):
+    """A port of lines of StatsD, which are aggregated.
 
     Args:
         settings: Address, interval, rules of labels.
@@ -56,6 +53,7 @@ class StatsdPort:
     def __init__(
         self, settings: Settings, writer: Writer, metrics: Metrics, clock: Callable[[], float] = time.time
     ) -> None:
+        super().__init__(NAME)
         limits = settings.gateway
         self._settings, self._writer, self._metrics, self._clock = settings, writer, metrics, clock
         self._interval = duration_ms(limits.statsd_interval)
@@ -67,16 +65,7 @@ class StatsdPort:
         self._told: Counter[str] = Counter()
         self._tcp, self._udp = sockets(limits.host, limits.statsd_port, "StatsD", "gateway.statsd_port")
         self.port: int = self._tcp.getsockname()[1]
-        self._stopped = threading.Event()
-        self._pool = ThreadPoolExecutor(1, "gateway-statsd-lines")
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="gateway-statsd", daemon=True)
         self._thread.start()
-
-    def close(self) -> None:
-        """Takes no more lines, and returns when what has come is written, or has waited for Kafka for some time."""
-        self._stopped.set()
-        self._thread.join(_CLOSE_SECONDS)
-        self._pool.shutdown(wait=False)
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
