@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from datagen.series.csv_format import Reading
 from datagen.series.csv_table import CsvTable, unreadable
+from pipelines.contracts.tables.columns import MACHINES, METRICS, TIMES, first, time_columns
 
-TIMES = ("time", "timestamp", "@timestamp", "_time", "datetime", "date", "ts", "epoch")
 LABELS = ("label", "is_anomaly", "anomaly", "labels")
-ENTITIES = ("entity", "host", "host.name", "hostname", "machine", "instance", "server")
-METRICS = ("metric", "metric.name", "metric_name", "measurement")
 
 
 @dataclass(frozen=True)
@@ -19,6 +17,7 @@ class ColumnRoles:
 
     Args:
         time: The column of times.
+        clock: The column of the time of day, if ``time`` holds only the date.
         values: The columns that have values, or may have values.
         entity: The column of machines, if there is one.
         metric: The column of metrics, if there is one.
@@ -27,6 +26,7 @@ class ColumnRoles:
     """
 
     time: str
+    clock: str | None
     values: tuple[str, ...]
     entity: str | None
     metric: str | None
@@ -48,13 +48,14 @@ def find_columns(table: CsvTable, reading: Reading) -> ColumnRoles:
             f"no time column among {', '.join(table.shown)}",
             f"one named {', '.join(TIMES)}, or --time-column",
         )
-    entity = _column(table, reading.entity_column, ENTITIES, "--entity-column", given)
+    entity = _column(table, reading.entity_column, MACHINES, "--entity-column", given)
     metric = _column(table, reading.metric_column, METRICS, "--metric-column", given)
     label = _column(table, None, LABELS, "", given)
+    time, clock = _with_clock(table, time)
     taken = {time, entity, metric, label}
     free = [name for name in table.names if name not in taken and name.strip().lower() not in (*TIMES, *LABELS)]
     values = [_named(table, name, "--value-column") for name in given] or [name for name in free if name.strip()]
-    return ColumnRoles(time, tuple(dict.fromkeys(values)), entity, metric, label, bool(given))
+    return ColumnRoles(time, clock, tuple(dict.fromkeys(values)), entity, metric, label, bool(given))
 
 
 def _column(
@@ -62,8 +63,19 @@ def _column(
 ) -> str | None:
     if told is not None:
         return _named(table, told, option)
-    by_lower = {name.strip().lower(): name for name in reversed(table.names) if name not in given}
-    return next((by_lower[name] for name in usual if name in by_lower), None)
+    free = [name for name in table.names if name not in given]
+    at = first(free, usual)
+    return None if at is None else free[at]
+
+
+def _with_clock(table: CsvTable, time: str) -> tuple[str, str | None]:
+    """The column of times, or that of the date and that of the time of day."""
+    filled = table.frame.drop_nulls(time)
+    if filled.is_empty():
+        return time, None
+    at = time_columns(table.names, filled.select(table.names).row(0), table.names.index(time), TIMES)
+    names = [table.names[place] for place in at]
+    return names[0], names[1] if len(names) > 1 else None
 
 
 def _named(table: CsvTable, name: str, option: str) -> str:

@@ -6,18 +6,21 @@ import codecs
 import csv
 import gzip
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.tables.columns import distinct
+from pipelines.contracts.tables.exports import Header, Headers, is_annotation, plain, several
+from pipelines.contracts.tables.separators import recognised
 
 LINE = "\0line"
 """Column with the line number of each row; the header of a file is line 1."""
 
-_SEPARATORS = (";", "\t", ",", "|")
 _SAMPLE = 50
 _REST = "\0rest"
 
@@ -31,12 +34,14 @@ class CsvTable:
         frame: Its columns as text without spaces around it, empty text as null; and `LINE`. Blank lines are left out.
         ragged: Rows with more fields than the header, which are not in ``frame``: `LINE` and the surplus fields.
         separator: The separator of columns.
+        labels: The columns that tell series apart, whatever they hold.
     """
 
     path: Path
     frame: pl.DataFrame
     ragged: pl.DataFrame
     separator: str
+    labels: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -64,13 +69,44 @@ def read_table(path: Path, separator: str | None = None) -> CsvTable:
     if text.startswith("sep=") and len(first := text.split("\n", 1)[0].strip()) == 5:  # Excel's own hint
         separator, above, text = separator or first[4], 1, text.partition("\n")[2]
     separator = separator or _recognised(text)
+    parts = list(_parts(text, separator)) if several(text) else [(Header(()), above, text)]
+    tables = [_table(path, header, first, part, separator) for header, first, part in parts]
+    return CsvTable(
+        path,
+        pl.concat([table.frame for table in tables], how="diagonal"),
+        pl.concat([table.ragged for table in tables]),
+        separator,
+        frozenset().union(*(table.labels for table in tables)),
+    )
+
+
+def _parts(text: str, separator: str) -> Iterator[tuple[Header, int, str]]:
+    """The tables of a text that may have several: what is known of the header, the lines above it, and its lines."""
+    headers, lines = Headers(), text.splitlines(keepends=True)
+    begin, known, found = 0, None, list[tuple[Header, int, str]]()
+    for at, line in enumerate(lines):
+        fields = next(csv.reader([line], delimiter=separator), []) if several(line) or headers.header is None else []
+        if not fields or headers.is_line(fields):
+            continue
+        if known is not None:
+            found.append((known, begin, "".join(lines[begin:at])))
+            known = None
+        if headers.header is not None:
+            begin, known = at, headers.header
+    yield from found
+    if known is not None or not found:
+        yield known or Header(()), begin, "".join(lines[begin:])
+
+
+def _table(path: Path, header: Header, above: int, text: str, separator: str) -> CsvTable:
+    """One table with its header in the first line, below so many lines of the file."""
     try:
-        header = next(csv.reader(text.splitlines(keepends=True), delimiter=separator), [])
+        first = next(csv.reader(text.splitlines(keepends=True), delimiter=separator), [])
     except csv.Error as error:
         raise unreadable(path, f"line {above + 1}: {error}") from None
-    if not header:
+    if not first:
         raise unreadable(path, f"line {above + 1} is empty" if text.strip() else "the file is empty")
-    names = _names(header)
+    names = distinct(first)
     try:
         raw = pl.read_csv(
             text.encode(),
@@ -88,10 +124,11 @@ def read_table(path: Path, separator: str | None = None) -> CsvTable:
     frame = raw.with_columns(pl.all().str.strip_chars().replace("", None)).with_columns(lines)[1:]
     frame = frame.filter(pl.any_horizontal(fields.is_not_null()))
     extra = pl.col(_REST).is_not_null()
-    unnamed = [name for name in names if not name.strip() and frame[name].null_count() == frame.height]
-    return CsvTable(
-        path, frame.filter(~extra).drop(_REST, *unnamed), frame.filter(extra).select(LINE, _REST), separator
-    )
+    made = plain(frame.filter(~extra).drop(_REST), replace(header, names=tuple(names)))
+    unnamed = [
+        name for name in made.frame.columns if not name.strip() and made.frame[name].null_count() == made.frame.height
+    ]
+    return CsvTable(path, made.frame.drop(unnamed), frame.filter(extra).select(LINE, _REST), separator, made.labels)
 
 
 def unreadable(path: str | Path, why: str, accepted: str = "") -> NewnormalError:
@@ -118,27 +155,8 @@ def _text(path: Path) -> str:
 
 
 def _recognised(text: str) -> str:
-    """The separator that divides most lines into as many columns as the first, and into more than one."""
-    lines = list(islice((line for line in text[:1_000_000].splitlines() if line.strip()), _SAMPLE))
-
-    def merit(separator: str) -> tuple[bool, float, int]:
-        widths = [len(row) for row in csv.reader(lines, delimiter=separator)] or [0]
-        return widths[0] > 1, sum(width == widths[0] for width in widths) / len(widths), widths[0]
-
-    best = max(_SEPARATORS, key=merit)
-    return best if merit(best)[0] else ","
-
-
-def _names(header: list[str]) -> list[str]:
-    """Names of columns, all different: a second ``cpu`` is ``cpu_2``; columns without a name are spaces."""
-    names: list[str] = []
-    for number, given in enumerate(header, 1):
-        name = given.strip().replace("\0", "") or " " * number
-        count = 2
-        while name in names:
-            name, count = f"{given.strip()}_{count}", count + 1
-        names.append(name)
-    return names
+    lines = (line for line in text[:1_000_000].splitlines() if line.strip() and not is_annotation(line))
+    return recognised(list(islice(lines, _SAMPLE)))
 
 
 def _lines(raw: pl.DataFrame, above: int, quoted: bool) -> pl.Series:

@@ -9,14 +9,17 @@ import polars as pl
 
 from datagen.series.column_roles import ColumnRoles
 from datagen.series.csv_table import LINE, CsvTable
-from datagen.series.numbers import ACCEPTED as NUMBERS
-from datagen.series.numbers import GREATEST
 from datagen.series.report import NAMED, SeriesReport, Skipped
-from datagen.series.times import ACCEPTED as TIMES
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.tables.numbers import ACCEPTED
+from pipelines.contracts.tables.times import ACCEPTED as TIMES
 
 TIME, ENTITY, METRIC, INSTANCE = "\0time", "\0entity", "\0metric", "\0instance"
 """Columns of `Parsed.rows` besides the values: instant, machine and metric as the file names them, and labels."""
+
+GREATEST = 1e150
+"""Values with a greater magnitude are judged as this magnitude, see docs/model.md."""
+NUMBERS = f"{ACCEPTED}; see --value-column, --decimal and --separator"
 
 _RAGGED, _NO_TIME, _NO_NAME = "lines with more fields than the header", "lines without a time", "lines without a "
 _NO_NUMBER = "values that are no numbers"

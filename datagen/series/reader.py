@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
-from datagen.series.column_roles import find_columns
+from datagen.series.column_roles import ColumnRoles, find_columns
 from datagen.series.csv_format import USUAL, Reading
-from datagen.series.csv_table import LINE, read_table, unreadable
+from datagen.series.csv_table import LINE, CsvTable, read_table, unreadable
 from datagen.series.findings import ENTITY, INSTANCE, METRIC, TIME, Parsed, check_usable
 from datagen.series.findings import report as found
-from datagen.series.numbers import cleaned, decimal_mark, value
 from datagen.series.report import SeriesReport
-from datagen.series.times import read_times
+from pipelines.contracts.tables.columns import VALUE
+from pipelines.contracts.tables.numbers import GROUPED, read_numbers
+from pipelines.contracts.tables.times import Times, read_times
 
 
 def read_series(
@@ -22,7 +25,7 @@ def read_series(
     """The values of a CSV file, in order of time.
 
     Args:
-        path: A CSV file with a header; `read_table`, `read_times` and `numbers.value` say what is accepted.
+        path: A CSV file with a header; `read_table`, `read_times` and `read_numbers` say what is accepted.
         reading: What the user says about its format; everything else is recognised.
         keep_missing: Whether a missing value is a row with null; otherwise it is left out.
 
@@ -42,7 +45,8 @@ def read_series(
     long = parsed.kept.unpivot(
         parsed.used, index=[TIME, ENTITY, METRIC, INSTANCE], variable_name="\0column", value_name="\0value"
     )
-    name = pl.coalesce(metric if len(parsed.used) == 1 else metric + "." + column, column)
+    alone = (column.str.to_lowercase() == VALUE) | pl.lit(len(parsed.used) == 1)
+    name = pl.coalesce(pl.when(alone).then(metric).otherwise(metric + "." + column), column)
     name = name + pl.col(INSTANCE)
     frame = long.select(time=TIME, entity=ENTITY, metric=name, value="\0value").sort("time", maintain_order=True)
     report = found(parsed, frame["value"].null_count())
@@ -65,7 +69,7 @@ def read_labels(path: str | Path, reading: Reading = USUAL) -> pl.DataFrame | No
         return None
     text = table.frame[columns.label].str.to_lowercase()
     marked = text.is_in(["true", "yes"]) | (text.cast(pl.Float64, strict=False).fill_null(0.0) > 0)
-    times, _ = read_times(table.frame[columns.time], reading)
+    times = _times(table, columns, reading).values
     frame = table.frame.select(times.alias("time"), _or_null(columns.entity, "entity"), marked.alias("label"))
     return frame.drop_nulls("time").sort("time", maintain_order=True)
 
@@ -75,28 +79,42 @@ def _parse(path: Path, reading: Reading) -> Parsed:
     columns = find_columns(table, reading)
     if not columns.values:
         raise unreadable(path, f"no value column among {', '.join(table.shown)}")
-    times, notes = read_times(table.frame[columns.time], reading)
-    texts = table.frame.select(cleaned(name) for name in columns.values)
-    mark = reading.decimal or decimal_mark(texts, table.frame[LINE], path)
+    times = _times(table, columns, reading)
+    texts, numbers, comma = _numbers(table, columns, reading)
     rows = table.frame.select(LINE, _or_null(columns.entity, ENTITY), _or_null(columns.metric, METRIC))
-    rows = rows.with_columns(times.alias(TIME)).hstack(texts.select(value(name, mark) for name in columns.values))
+    rows = rows.with_columns(times.values.alias(TIME)).hstack(numbers)
     used = columns.values if columns.chosen else tuple(name for name in columns.values if rows[name].count())
     left = [name for name in columns.values if name not in used] if not columns.chosen else []
-    labels = _labels(rows.hstack(table.frame.select(pl.col(left).name.prefix("\0"))), left)
+    labels = _labels(rows.hstack(table.frame.select(pl.col(left).name.prefix("\0"))), left, table.labels)
     instance = _instance(table.frame, labels).alias(INSTANCE)
-    return Parsed(table, columns, texts, rows.with_columns(instance), used, labels, (*_comma(mark), *notes))
+    notes = (*_comma(comma), *times.notes)
+    return Parsed(table, columns, texts, rows.with_columns(instance), used, labels, notes)
 
 
-def _labels(rows: pl.DataFrame, texts: list[str]) -> tuple[str, ...]:
-    """The columns of text that distinguish rows of the same machine, metric and time; none if these are all distinct.
+def _times(table: CsvTable, columns: ColumnRoles, reading: Reading) -> Times:
+    clock = [pl.col(columns.clock)] if columns.clock else []
+    text = table.frame.select(pl.concat_str([pl.col(columns.time), *clock], separator=" ")).to_series()
+    return read_times(text, np.array([0]), reading.timezone, reading.day_first)
 
-    Remarks beside the values do not: only where rows would fall together are they series of their own.
+
+def _labels(rows: pl.DataFrame, texts: list[str], known: frozenset[str]) -> tuple[str, ...]:
+    """The columns of text that tell one series from another: all, but for those that change along a series.
+
+    A column distinguishes rows of the same machine, metric and time, or holds one text for each of the series that
+    these make; a remark, or a state that changes with time, would make new series of one.
     """
     keys = [TIME, ENTITY, METRIC]
     distinct = rows.select(keys).unique().height
-    if distinct == rows.height:
-        return ()
-    return tuple(name for name in texts if rows.select(*keys, f"\0{name}").unique().height > distinct)
+    needed = list(known)
+    if distinct < rows.height:
+        needed += [name for name in texts if rows.select(*keys, f"\0{name}").unique().height > distinct]
+    needed = [name for name in texts if name in needed]
+    series = [ENTITY, METRIC, *(f"\0{name}" for name in needed)]
+    among = rows.select(series).unique().height
+    others = [name for name in texts if name not in needed]
+    lasting = (name for name in others if rows.select(*series, f"\0{name}").unique().height == among)
+    empty = {name for name in texts if rows[f"\0{name}"].null_count() == rows.height}
+    return tuple(name for name in (*needed, *lasting) if name not in empty)
 
 
 def _instance(frame: pl.DataFrame, labels: tuple[str, ...]) -> pl.Series:
@@ -112,5 +130,23 @@ def _or_null(name: str | None, alias: str) -> pl.Expr:
     return (pl.col(name) if name else pl.lit(None, pl.String)).alias(alias)
 
 
-def _comma(mark: str) -> list[str]:
-    return ["the decimal mark is a comma"] if mark == "," else []
+def _numbers(table: CsvTable, columns: ColumnRoles, reading: Reading) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
+    """The columns of values as text and as numbers, and whether their decimal mark is a comma."""
+    names = [name for name in columns.values if name not in table.labels or columns.chosen]
+    of_text = {name: table.frame[name] for name in columns.values}
+    numbers = {name: pl.Series([None], dtype=pl.Float64).new_from_index(0, table.frame.height) for name in of_text}
+    if not names or table.frame.is_empty():
+        return pl.DataFrame(of_text), pl.DataFrame(numbers), False
+    read = read_numbers([of_text[name] for name in names], np.array([0]), reading.decimal)
+    for line in read.doubtful:
+        text = next(text[line] for text in read.texts if re.search(GROUPED, text[line] or ""))
+        what = f"line {table.frame[LINE][line]}: {text!r} may be {text.replace(',', '')} or {text.replace(',', '.')}"
+        accepted = "--decimal . if the comma groups thousands, --decimal , if it is the decimal mark"
+        raise unreadable(table.path, what, accepted)
+    of_text |= dict(zip(names, read.texts, strict=True))
+    numbers |= dict(zip(names, read.values, strict=True))
+    return pl.DataFrame(of_text), pl.DataFrame(numbers), bool(read.comma.any())
+
+
+def _comma(comma: bool) -> list[str]:
+    return ["the decimal mark is a comma"] if comma else []

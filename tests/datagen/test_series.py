@@ -151,14 +151,14 @@ def test_columns_named_host_metric_and_value_are_a_series_of_each_metric(tmp_pat
 
 
 def test_columns_are_chosen_by_name_and_text_is_left_out(tmp_path: Path) -> None:
-    path = _file(tmp_path, ",when,unit,cpu,note,cpu\n0,2026-11-01,ms,1,,3\n1,2026-11-02,ms,2,,4\n")
+    path = _file(tmp_path, ",when,state,cpu,note,cpu\n0,2026-11-01,up,1,,3\n1,2026-11-02,slow,2,,4\n")
     frame, report = read_series(path, Reading(time_column="when"))
     assert frame["metric"].unique().sort().to_list() == ["cpu", "cpu_2"]
-    assert "columns left out, as they hold no numbers: unit, note" in report.notes
+    assert "columns left out, as they hold no numbers: state, note" in report.notes
     assert report.whole
     chosen, _ = read_series(path, Reading(time_column="when", value_columns=("cpu_2",)))
     assert chosen["value"].to_list() == [3, 4]
-    with pytest.raises(NewnormalError, match=r"--value-column: there is no column 'mem'[\s\S]*when, unit, cpu"):
+    with pytest.raises(NewnormalError, match=r"--value-column: there is no column 'mem'[\s\S]*when, state, cpu"):
         read_series(path, Reading(time_column="when", value_columns=("mem",)))
 
 
@@ -269,10 +269,15 @@ def test_labels_know_their_machine(tmp_path: Path) -> None:
 
 def test_columns_of_text_that_alone_distinguish_rows_tell_series_apart_as_in_decode(tmp_path: Path) -> None:
     values = [(minute, name, value) for minute in range(3) for name, value in (("eth0", 1), ("eth1", 9))]
-    lines = (f"2026-11-20T00:0{minute}:00Z,web-1,{name},remark,{value}" for minute, name, value in values)
+    lines = (f"2026-11-20T00:0{minute}:00Z,web-1,{name},remark {minute},{value}" for minute, name, value in values)
     frame, report = read_series(_file(tmp_path, "time,host,interface,note,rx\n" + "\n".join(lines) + "\n"))
     found = {metric: set(part["value"]) for (metric,), part in frame.group_by("metric")}
     assert found == {"rx{interface=eth0}": {1.0}, "rx{interface=eth1}": {9.0}}
     assert report.duplicates == 0
     assert "columns that tell series apart: interface" in report.notes
     assert "columns left out, as they hold no numbers: note" in report.notes
+
+
+def test_a_column_of_text_that_does_not_change_along_a_series_is_a_label_of_it_as_in_decode(tmp_path: Path) -> None:
+    frame, _ = read_series(_file(tmp_path, "time,host,unit,rx\n1,web-1,kB,5\n2,web-1,kB,6\n"))
+    assert frame.rows() == [(1000, "web-1", "rx{unit=kB}", 5.0), (2000, "web-1", "rx{unit=kB}", 6.0)]

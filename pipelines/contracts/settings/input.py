@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pipelines.contracts.setting_types import Accepts, Whole
+from pipelines.contracts.tables.columns import MACHINES, METRICS, TIMES
 
 _LABEL = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./:-]{0,199}")
 _COLUMN = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
@@ -121,15 +122,15 @@ class InputSettings(BaseModel):
         "default of write_kafka, not that of write_http)",
     )
     csv_time: Columns = Field(
-        "time,timestamp,@timestamp,_time,datetime,date,ts,epoch",
+        ",".join(TIMES),
         description="CSV: columns that may hold the time, in any case; the first one that the header has does",
     )
     csv_machine: Columns = Field(
-        "entity,host,host.name,hostname,machine,instance,server",
+        ",".join(MACHINES),
         description="CSV: columns that may name the machine; the first one that the header has does",
     )
     csv_metric: Columns = Field(
-        "metric,metric.name,metric_name,measurement",
+        ",".join(METRICS),
         description="CSV: columns that may name the metric of a line (long form); without one, the name of each column "
         "of numbers is a metric (wide form)",
     )
@@ -139,9 +140,19 @@ class InputSettings(BaseModel):
         "that hold only text",
     )
     csv_separator: Literal["auto", "comma", "semicolon", "tab", "pipe"] = Field(
-        "auto", description="CSV: what stands between two columns; `auto`: the one that the header has most often"
+        "auto",
+        description="CSV: what stands between two columns; `auto`: the one that divides a line like the header",
     )
-    csv_decimal: Literal["point", "comma"] = Field("point", description="CSV: the decimal mark of numbers")
+    csv_decimal: Literal["auto", "point", "comma"] = Field(
+        "auto",
+        description="CSV: the decimal mark of numbers; `auto`: the one that more numbers of a message prove (1,5 "
+        "proves a comma, 1,234 neither)",
+    )
+    csv_dates: Literal["auto", "day-first", "month-first"] = Field(
+        "auto",
+        description="CSV: how dates such as 01/11/2026 are read; `auto`: as a number above 12 in the message shows, "
+        "else month first with `/` and day first with `.` and `-`",
+    )
     statsd_changes: bool = Field(
         True,
         description="StatsD: whether a sign before the value of a gauge (`+3`, `-3`) says that it is a change, as "

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, islice
 
-from pipelines.contracts.settings.input import InputSettings, names
+from pipelines.contracts.settings.input import InputSettings, names, told_for
+from pipelines.contracts.tables.columns import first, lower, time_columns
+from pipelines.contracts.tables.exports import is_annotation
+from pipelines.contracts.tables.numbers import is_number
+from pipelines.contracts.tables.separators import SEPARATORS, recognised
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, RefusedError
 
-_SEPARATORS = {"auto": "", "comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 LONGEST_HEADER = 16_384
 """The most characters of a header."""
+_MARKS = {"point": ".", "comma": ","}
+_ORDERS = {"day-first": True, "month-first": False}
 
 
 @dataclass(frozen=True)
@@ -19,29 +25,31 @@ class Layout:
     """The places of the columns of a header, from 0.
 
     Args:
-        time: The column of times.
-        machine: The column that names the machine.
+        time: The column of times, or those of the date and of the time of day.
+        machine: The column that names the machine; ``None``: none does.
         metric: The column that names the metric of a line; ``None``: the columns of numbers do.
         rest: All others that have a name: numbers and labels.
     """
 
-    time: int
-    machine: int
+    time: tuple[int, ...]
+    machine: int | None
     metric: int | None
     rest: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class CsvRule:
-    """Which columns are what.
+    """Which columns are what, and how numbers and times are written.
 
     Args:
         time: Names of columns that may hold the time, in lower case; the first one in the header does.
         machine: Names of columns that may name the machine.
         metric: Names of columns that may name the metric of a line.
         labels: Names of columns that tell one series from another; empty: those of a message that hold only text.
-        separator: What stands between two columns; empty: the one that the header has most often.
-        comma: Whether the decimal mark is a comma.
+        separator: What stands between two columns; empty: recognised, message by message.
+        mark: The decimal mark; ``None``: the one that more numbers of a message prove.
+        zone: The time zone of times that name none.
+        day_first: Whether in 01/11/2026 the day comes first; ``None``: as a message shows.
     """
 
     time: tuple[str, ...]
@@ -49,47 +57,62 @@ class CsvRule:
     metric: tuple[str, ...]
     labels: frozenset[str]
     separator: str
-    comma: bool
+    mark: str | None
+    zone: str = "UTC"
+    day_first: bool | None = None
 
     @classmethod
-    def of(cls, settings: InputSettings) -> CsvRule:
-        """The rule that the settings describe."""
-        labels = frozenset(names(settings.csv_labels.lower()))
-        time, machine, metric = (
-            names(each.lower()) for each in (settings.csv_time, settings.csv_machine, settings.csv_metric)
+    def of(cls, settings: InputSettings, topic: str = "") -> CsvRule:
+        """The rule that the settings describe, for a topic without the namespace."""
+        return cls(
+            names(settings.csv_time.lower()),
+            names(settings.csv_machine.lower()),
+            names(settings.csv_metric.lower()),
+            frozenset(names(settings.csv_labels.lower())),
+            SEPARATORS.get(settings.csv_separator, ""),
+            _MARKS.get(settings.csv_decimal),
+            told_for(settings.timezone, topic) or "UTC",
+            _ORDERS.get(settings.csv_dates),
         )
-        return cls(time, machine, metric, labels, _SEPARATORS[settings.csv_separator], settings.csv_decimal == "comma")
 
-    def layout(self, header: tuple[str, ...]) -> Layout:
+    def times(self, header: Sequence[str], line: Sequence[str]) -> tuple[int, ...]:
+        """The places of the columns that make up the time of a line; none if there is none."""
+        at = first(header, self.time)
+        return () if at is None else time_columns(header, line, at, self.time)
+
+    def layout(self, header: Sequence[str], time: tuple[int, ...], machine: str = "") -> Layout:
         """The places of the columns.
 
+        Args:
+            header: The names of the columns.
+            time: The places of the columns that make up the time.
+            machine: The machine of lines that name none; empty: they are refused.
+
         Raises:
-            RefusedError: If two columns have the same name, or none holds the time, or none names the machine.
+            RefusedError: If none holds the time, or none names the machine.
 
-        >>> CSV.layout(("Time", "host", "cpu", "mem"))
-        Layout(time=0, machine=1, metric=None, rest=(2, 3))
+        >>> CSV.layout(("Time", "host", "cpu", "mem"), (0,))
+        Layout(time=(0,), machine=1, metric=None, rest=(2, 3))
         """
-        lower = [name.strip().lower() for name in header]
-        named = [name for name in lower if name]
-        if len(set(named)) < len(named):
-            raise RefusedError(LINE_INVALID, f"line 1: two columns have the same name: {_shown(header)}")
-        time, machine, metric = (_first(lower, wanted) for wanted in (self.time, self.machine, self.metric))
-        if time is None:
-            why = f"line 1: no column holds the time, see input.csv_time; columns: {_shown(header)}"
+        shown = ", ".join(header)[:200]
+        if not time:
+            why = f"line 1: no column holds the time, see input.csv_time; columns: {shown}"
             raise RefusedError(LINE_INVALID, why)
-        if machine is None:
-            why = f"no column names the machine, see input.csv_machine; columns: {_shown(header)}"
+        named, metric = (first(header, wanted) for wanted in (self.machine, self.metric))
+        if named is None and not machine:
+            why = f"no column names the machine, see input.csv_machine and input.default_machine; columns: {shown}"
             raise RefusedError(MACHINE_UNKNOWN, why)
-        rest = (at for at, name in enumerate(lower) if name and at not in (time, machine, metric))
-        return Layout(time, machine, metric, tuple(rest))
+        rest = (at for at, name in enumerate(lower(header)) if name and at not in (*time, named, metric))
+        return Layout(time, named, metric, tuple(rest))
 
-    def separates(self, header: str) -> str:
-        """The separator of a message with this first line.
+    def separates(self, text: str) -> str:
+        """The separator of a message, by its first lines.
 
         >>> CSV.separates("time;host;cpu, percent")
         ';'
         """
-        return self.separator or max(filter(None, _SEPARATORS.values()), key=header.count)
+        lines = (line for line in text.split("\n", 8)[:8] if line.strip() and not is_annotation(line))
+        return self.separator or recognised(list(islice(lines, 2)))
 
 
 CSV = CsvRule.of(InputSettings())
@@ -103,29 +126,10 @@ def looks_like_csv(value: bytes, rule: CsvRule = CSV) -> bool:
     (True, False)
     """
     try:
-        first, second = value[: 2 * LONGEST_HEADER].removeprefix(b"\xef\xbb\xbf").split(b"\n", 2)[:2]
-        lines = [first.decode().rstrip("\r"), second.decode().rstrip("\r")]
-    except ValueError:
-        return False
-    separator = rule.separates(lines[0])
-    try:
-        header, fields = csv.reader(lines, delimiter=separator)
+        text = value[: 2 * LONGEST_HEADER].removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+        lines = dropwhile(is_annotation, (line.rstrip("\r") for line in text.split("\n", 8)[:8]))
+        first_two = list(islice(lines, 2))
+        header, fields = csv.reader(first_two, delimiter=rule.separates("\n".join(first_two)))
     except (csv.Error, ValueError):
         return False
-    return len(header) == len(fields) > 1 and not any(map(_is_number, header)) and any(map(_is_number, fields))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
-def _first(names_there: list[str], wanted: Collection[str]) -> int | None:
-    return next((names_there.index(name) for name in wanted if name in names_there), None)
-
-
-def _shown(header: tuple[str, ...]) -> str:
-    return ", ".join(header)[:200]
+    return len(header) == len(fields) > 1 and not any(map(is_number, header)) and any(map(is_number, fields))

@@ -94,7 +94,7 @@ class Rules:
             labels=LabelRule.of(settings, topic),
             text=TextRule(names(settings.text_left_out)),
             counters=CounterRule(names(settings.counters)),
-            csv=CsvRule.of(settings),
+            csv=CsvRule.of(settings, topic),
             collectd_rates=settings.collectd_rates,
             most=settings.max_parts,
             statsd_changes=settings.statsd_changes,

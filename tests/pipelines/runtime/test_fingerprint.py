@@ -54,6 +54,7 @@ OTHER: dict[str, object] = {
     "input.counters": "a.*", "input.collectd_rates": False, "input.statsd_changes": False,
     "input.csv_time": "when", "input.csv_machine": "node",
     "input.csv_metric": "what", "input.csv_labels": "disk", "input.csv_separator": "tab", "input.csv_decimal": "comma",
+    "input.csv_dates": "day-first",
     "input.max_parts": 1000, "input.timezone": "Asia/Kolkata", "input.default_machine": "a",
     "input.max_series": 1000, "input.max_series_per_machine": 1000,
     "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
