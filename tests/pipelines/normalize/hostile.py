@@ -23,6 +23,7 @@ from engine.spec.record import Record
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.bounded import BoundedDecoder
+from tests.pipelines.normalize.formats import RULES
 from tests.pipelines.normalize.remote_writes import field, series
 
 ARRIVED = 1_795_220_900_000
@@ -39,6 +40,7 @@ _RESOURCE = field(1, field(1, _kv(b"host.name", b"a")))
 _SAMPLE = b'{"@timestamp":1795220820013,"host.name":"a","metric":"m","value":1,"x":'
 _LINE = b'{"@timestamp":1795220820013,"host.name":"a","program":"p","severity":6,"message":"m","x":'
 _BEAT = b'{"@timestamp":"2026-11-21T00:27:00Z","host":{"name":"a"},"metricset":{"name":"x"},"s":'
+_NAGIOS = b"DATATYPE::SERVICEPERFDATA\tTIMET::1795220820\tHOSTNAME::a\tSERVICEDESC::b"
 _SYSLOG = b"<34>1 2026-11-21T00:27:00Z a p - - "
 
 SHAPES: list[Shape] = [
@@ -76,6 +78,123 @@ SHAPES: list[Shape] = [
     ("csv lines", Telemetry, b"time,host,cpu\n", b"1795220820,a,1\n", b""),
     ("csv commas", Telemetry, b"time,host,cpu\n1795220820,a,", b",", b""),
     ("csv quotes", Telemetry, b"time,host,cpu\n1795220820,a,", b'"', b""),
+    ("csv numbers of doubtful marks", Telemetry, b"time;host;cpu\n", b"1795220820;a;1,234\n", b""),
+    ("csv dates", Telemetry, b"time,host,cpu\n", b"11/21/2026 00:27,a,1.5 %\n", b""),
+    (
+        "csv of typeperf",
+        Telemetry,
+        b'"(PDH-CSV 4.0) (UTC)(0)"',
+        b',"\\\\a\\b(c)\\d"',
+        b'\n"11/21/2026 00:27:00.1","1"\n',
+    ),
+    ("csv of influx", Telemetry, b"", b"#group,\n,_time,_field,_value,host\n,1795220820,f,1,a\n", b""),
+    ("csv of sadf", Telemetry, b"# hostname;interval;timestamp;CPU;x\n", b"a;1;1795220820;-1;1\n", b""),
+    ("gelf fields", Log, b'{"version":"1.1","host":"a","short_message":"m"', b',"_a":1', b"}"),
+    ("gelf text", Log, b'{"version":"1.1","host":"a","short_message":"', b"x ", b'"}'),
+    ("splunk events", Log, b"", b'{"event":"m","host":"a"}', b""),
+    ("splunk list of events", Log, b'[{"event":"m","host":"a"}', b',{"event":"m","host":"a"}', b"]"),
+    (
+        "splunk metrics",
+        Telemetry,
+        b'{"event":"metric","host":"a","fields":{"metric_name:a":1',
+        b',"metric_name:b":1',
+        b"}}",
+    ),
+    (
+        "datadog series",
+        Telemetry,
+        b'{"series":[{"metric":"a","host":"b","points":[[1795220820,1]]}',
+        b',{"metric":"a","host":"b","points":[[1795220820,1]]}',
+        b"]}",
+    ),
+    ("datadog points", Telemetry, b'{"series":[{"metric":"a","host":"b","points":[[1,1]', b",[1,1]", b"]}]}"),
+    (
+        "datadog tags",
+        Telemetry,
+        b'{"series":[{"metric":"a","host":"b","points":[[1795220820,1]],"tags":["c:d"',
+        b',"c:d"',
+        b"]}]}",
+    ),
+    (
+        "cloudwatch lines",
+        Telemetry,
+        b"",
+        b'{"metric_stream_name":"s","metric_name":"m","namespace":"n",'
+        b'"dimensions":{"InstanceId":"i"},"timestamp":1795220820000,"value":{"max":1,"min":1,"sum":1,"count":1}}\n',
+        b"",
+    ),
+    (
+        "cloudwatch values",
+        Telemetry,
+        b'{"MetricDataResults":[{"Id":"a","Label":"b","Timestamps":[1795220820],"Values":[1',
+        b",1",
+        b"]}]}",
+    ),
+    (
+        "zabbix tags",
+        Telemetry,
+        b'{"host":{"host":"a","name":"a"},"itemid":1,"name":"n","clock":1795220820,"type":0,'
+        b'"value":1,"item_tags":[{"tag":"a","value":"b"}',
+        b',{"tag":"a","value":"b"}',
+        b"]}",
+    ),
+    (
+        "zabbix lines",
+        Telemetry,
+        b"",
+        b'{"host":{"host":"a"},"itemid":1,"name":"n","clock":1795220820,"type":0,"value":1}\n',
+        b"",
+    ),
+    ("nagios values", Telemetry, _NAGIOS + b"\tSERVICEPERFDATA::", b"a=1 ", b""),
+    ("nagios fields", Telemetry, _NAGIOS + b"", b"\ta::b", b"\tSERVICEPERFDATA::a=1"),
+    (
+        "nagios lines",
+        Telemetry,
+        b"",
+        b"DATATYPE::HOSTPERFDATA\tTIMET::1795220820\tHOSTNAME::a\tHOSTPERFDATA::a=1\n",
+        b"",
+    ),
+    (
+        "prometheus api results",
+        Telemetry,
+        b'{"data":{"resultType":"vector","result":[{"metric":{"instance":"a"},"value":[1,"1"]}',
+        b',{"metric":{"instance":"a"},"value":[1,"1"]}',
+        b"]}}",
+    ),
+    (
+        "prometheus api values",
+        Telemetry,
+        b'{"data":{"resultType":"matrix","result":[{"metric":{"instance":"a"},"values":[[1,"1"]',
+        b',[1,"1"]',
+        b"]}]}}",
+    ),
+    ("logfmt fields", Log, b"level=info msg=x", b" a=b", b""),
+    ("logfmt quotes", Log, b'level=info msg="', b'\\"', b'"'),
+    ("logfmt lines", Log, b"", b"level=info msg=x\n", b""),
+    ("web log lines", Log, b"", b'1.2.3.4 - - [21/Nov/2026:00:27:00 +0000] "GET / HTTP/1.1" 200 1\n', b""),
+    ("web log request", Log, b'1.2.3.4 - - [21/Nov/2026:00:27:00 +0000] "GET /', b"\\x", b' HTTP/1.1" 200 1'),
+    ("cri lines", Log, b"", b"2026-11-21T00:27:00Z stdout F x\n", b""),
+    ("cri parts", Log, b"", b"2026-11-21T00:27:00Z stdout P x\n", b""),
+    ("docker json lines", Log, b"", b'{"log":"x\\n","stream":"stdout","time":"2026-11-21T00:27:00Z"}\n', b""),
+    (
+        "docker json attributes",
+        Log,
+        b'{"log":"x","stream":"stdout","time":"2026-11-21T00:27:00Z","attrs":{"a":"b"',
+        b',"a":"b"',
+        b"}}",
+    ),
+    ("statsd events", Log, b"", b"_e{1,1}:a|b|h:c\n", b""),
+    ("statsd event's tags", Log, b"_e{1,1}:a|b|h:c|#a", b",b:c", b""),
+    ("log file lines", Log, b"", b"Nov 21 00:27:00 a p: x\n", b""),
+    ("log file lines with zones", Log, b"", b"2026-11-21T00:27:00+00:00 a p: x\n", b""),
+    ("nxlog fields", Log, b'{"EventTime":"2026-11-21 00:27:00","Hostname":"a","Message":"m"', b',"a":1', b"}"),
+    (
+        "nxlog list",
+        Log,
+        b'[{"EventTime":"2026-11-21 00:27:00","Hostname":"a","Message":"m"}',
+        b',{"EventTime":"2026-11-21 00:27:00","Hostname":"a","Message":"m"}',
+        b"]",
+    ),
     ("csv header", Telemetry, b"time,host", b",c", b"\n1795220820,a,1\n"),
     ("collectd lists", Telemetry, b'[{"dstypes":["gauge"],"dsnames":["value"]}', b",{}", b"]"),
     ("metricbeat fields", Telemetry, _BEAT + b"[", b"{},", b"0]}"),
@@ -154,7 +273,7 @@ def _forget_peak() -> int:
 
 def main(size: int, seed: int, more: int, share: tuple[int, int]) -> None:
     """Decodes one of several shares of the messages, and prints what each costs."""
-    decoders = {record: BoundedDecoder(AnyFormatDecoder(record), record) for record in (Telemetry, Log)}
+    decoders = {record: BoundedDecoder(AnyFormatDecoder(record, RULES), record) for record in (Telemetry, Log)}
     for record in (Telemetry, Log):
         BoundedDecoder(JsonDecoder(record), record).decode(_one(b"{}"))
         decoders[record].decode(_one(b"m,host=a v=1"))
