@@ -11,10 +11,10 @@ import numpy as np
 from models import kernels
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.joined import Joined, Windows
-from models.multivariate.blocks import join_blocks
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.blocks import join_blocks
+from models.machine.config import MultivariateConfig
+from models.machine.joined import Joined, Windows
+from models.machine.multivariate import Multivariate
 from models.regimes.absence import Absence
 from models.regimes.silence import Silence
 

@@ -14,7 +14,7 @@ class DetectorConfig:
 
     Args:
         threshold: record_score from which a value is an anomaly, of windows of five minutes and at one false alarm a
-            series and month; see `models.alarm`. Changes verdicts, never what is learned.
+            series and month; see `models.series.alarm`. Changes verdicts, never what is learned.
         false_alarms: How many false alarms a series and month there may be.
         timezone: IANA name of the zone in which hours of the day are counted.
         learning: Values of a series, or windows of a machine, before it is judged; its kind is *learning* until then,

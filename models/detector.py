@@ -1,7 +1,7 @@
 """The Bayesian online novelty detector: pure scoring, separate learning, along series and across them.
 
 Knows arrays only: no Spark, no Kafka, no clock. Its state is a dictionary of columns that it is handed each time. What
-is judged and learned of one value is in `models.one_value`, compiled.
+is judged and learned of one value is in `models.series.one_value`, compiled.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from models import past
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
-from models.before_outage import KEPT
 from models.config import DetectorConfig
 from models.evidence import change, departure, record, recurring
 from models.evidence.config import EvidenceConfig
@@ -27,18 +24,21 @@ from models.experts.hour_of_day import shift_hour
 from models.experts.level import shift_level
 from models.experts.log_level import shift_log_level
 from models.experts.wall_clock import local_ms
-from models.explanation import CONTEXT, EXPERTS
 from models.families import suited
 from models.families.choice import Choice
 from models.families.suited import About, shift_families
-from models.feedback import FEW, Feedback
-from models.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
-from models.peers import Newcomers
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows, prefixed
 from models.records import Layout, Table, constants
 from models.regimes import again
 from models.regimes import company as companies
 from models.regimes import regimes as regime_models
 from models.regimes.config import RegimesConfig
+from models.series import past
+from models.series.before_outage import KEPT
+from models.series.explanation import CONTEXT, EXPERTS
+from models.series.feedback import FEW, Feedback
+from models.series.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
+from models.series.peers import Newcomers
 from models.verdicts import SeriesVerdicts, Standing
 
 

@@ -13,9 +13,9 @@ from models.constant import Constant
 from models.evidence.config import EvidenceConfig
 from models.evidence.departure import Departures
 from models.families.choice import Choice
-from models.feedback import Feedback
-from models.multivariate.config import MultivariateConfig
+from models.machine.config import MultivariateConfig
 from models.regimes.config import RegimesConfig
+from models.series.feedback import Feedback
 from models.templates.config import TemplateConfig
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays import Columns, Ints
+from models.numbers.arrays import Columns, Ints
 
 Record = Any
 """One row of a table: kernels read and write its fields as attributes."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays import Array, Ints
+from models.numbers.arrays import Array, Ints
 from models.records import Table
 
 
@@ -82,9 +82,9 @@ class SeriesVerdicts(Verdicts):
         experts: How much each expert, or family in place of all of them, was believed, by name; they add up to 1.
         expected: Where each of them expected the value, by name.
         onset: Since when values have been unusual, epoch milliseconds, whatever the kind; -1: they are not.
-        context: What words on it rest on beside these, by name, see `models.past` and `models.regimes`; NaN where it
-            is no news.
-        incident: Codes of `models.course.Course`: whether an incident that has been told of goes on, or ends here.
+        context: What words on it rest on beside these, by name, see `models.series.past` and `models.regimes`; NaN
+            where it is no news.
+        incident: Codes of `models.series.course.Course`: whether an incident that was announced goes on or ends here.
         turned: Codes of `Kind`: what the incident that began at ``since`` turns out to be with this value; -1: none.
         state_score: How far the value lies from the last accepted normal while an incident is open, told of or not, 0
             to 100; 0: none is.

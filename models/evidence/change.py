@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import LARGEST, SMALLEST, Columns
 from models.config import DetectorConfig
 from models.experts.level import SHAPE, vague
 from models.families.student_t import StudentT, square
 from models.kernels import kernel, within
-from models.normal import log_beyond
+from models.numbers.arrays import LARGEST, SMALLEST, Columns
+from models.numbers.normal import log_beyond
 from models.records import Record
 
 _LN2 = math.log(2.0)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.arrays import Array, log_sum_exp
 from models.kernels import kernel
+from models.numbers.arrays import Array, log_sum_exp
 
 
 def combine(channels: Sequence[Array]) -> Array:

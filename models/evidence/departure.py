@@ -14,9 +14,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns
 from models.constant import Constant
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 
 RECENT = 15
@@ -49,7 +49,7 @@ class Departures:
     Sources: peaks over a threshold as in A. Siffer et al., Anomaly detection in streams with extreme value theory, KDD
     2017, of the largest excess of each run (runs declustering, S. Coles, An Introduction to Statistical Modeling of
     Extreme Values (2001), 5.3.2); the quantile by H. Robbins, S. Monro, A stochastic approximation method (1951); the
-    Lomax tail as in `models.calibration`.
+    Lomax tail as in `models.numbers.calibration`.
     """
 
     tail: Annotated[

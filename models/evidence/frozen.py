@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Columns
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 
 _MOST = 1000.0
@@ -24,7 +24,7 @@ class Frozen:
     are not called stuck for long; a run of more than ``half`` nats teaches nothing.
 
     Args:
-        half: Nats of a run that teaches nothing; what is told of, `models.alarm.stuck_from` says.
+        half: Nats of a run that teaches nothing; what is told of, `models.series.alarm.stuck_from` says.
         forget: Share of what is known of q₀ that is forgotten a value, at least.
         pace: Weight of the newest value in q₁.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Columns
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 
 
 @dataclass(frozen=True)

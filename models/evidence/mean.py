@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from models.arrays import Array
 from models.kernels import kernel
-from models.normal import beyond, log_beyond
+from models.numbers.arrays import Array
+from models.numbers.normal import beyond, log_beyond
 
 
 def mean_surprise(mean: Array, pieces: Array | float) -> Array:

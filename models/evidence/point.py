@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from models.arrays import Array
-from models.calibration import LEAST_TAIL_LOG, TailCalibration
 from models.kernels import kernel
+from models.numbers.arrays import Array
+from models.numbers.calibration import LEAST_TAIL_LOG, TailCalibration
 
 _KNEE, _SLOPE = 20.0, 10.0
 

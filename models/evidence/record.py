@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns
 from models.config import DetectorConfig
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 
 _LN2 = math.log(2.0)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Columns
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 
 REMEMBERED = 12

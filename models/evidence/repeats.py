@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints, Rows
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns, Ints, Rows
 from models.records import Record
 
 NEVER = -1

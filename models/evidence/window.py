@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.mean import mean_surprise_of
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.repeats import NEVER
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 
 _QUARTER, _HOUR, _DAY = 900_000, 3_600_000, 86_400_000

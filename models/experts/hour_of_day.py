@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Rows
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.experts.level import shorten
 from models.families.normal_inverse_gamma import Known, Prior, predictive
 from models.families.student_t import StudentT
 from models.kernels import kernel, within
+from models.numbers.arrays import SMALLEST, Array, Columns, Rows
 from models.records import Record
 
 HOURS = 24

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Rows
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
 from models.families.student_t import StudentT
 from models.kernels import kernel
+from models.numbers.arrays import SMALLEST, Array, Columns, Rows
 from models.records import Record
 
 FADE = 0.25

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Rows, clamp
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.experts.level import shorten, vague
 from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
 from models.families.student_t import StudentT
-from models.hyperbolic import asinh
 from models.kernels import kernel
+from models.numbers.arrays import SMALLEST, Array, Columns, Rows, clamp
+from models.numbers.hyperbolic import asinh
 from models.records import Record
 
 _LARGEST_PLACE = 300.0

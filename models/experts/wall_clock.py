@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from models.arrays import Ints
 from models.kernels import kernel
+from models.numbers.arrays import Ints
 
 _QUARTER = 900_000
 _EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER

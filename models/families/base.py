@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from models.arrays import Array
+from models.numbers.arrays import Array
 
 
 class Predictive(ABC):

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models import special
-from models.arrays import Columns
 from models.families.discrete import mid_tail
 from models.kernels import kernel, within
+from models.numbers import special
+from models.numbers.arrays import Columns
 from models.records import Record
 
 _TERMS = 96

@@ -14,9 +14,9 @@ import math
 
 import numpy as np
 
-from models import special
-from models.arrays import SMALLEST, Columns
 from models.kernels import kernel
+from models.numbers import special
+from models.numbers.arrays import SMALLEST, Columns
 from models.records import Record
 
 SLOTS = 7

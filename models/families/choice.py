@@ -8,9 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
-from models.arrays import Columns
 from models.constant import Constant
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 
 

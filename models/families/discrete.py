@@ -8,9 +8,9 @@ from abc import abstractmethod
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from models.arrays import Array, clamp
 from models.families.base import Predictive
 from models.kernels import kernel
+from models.numbers.arrays import Array, clamp
 
 LEAST_LOG = -1e6
 """The logarithm that stands for the probability of what cannot be."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array
 from models.families.negative_binomial import Counted, NegativeBinomial
 from models.kernels import kernel
+from models.numbers.arrays import Array
 from models.records import Record
 
 _LARGEST_COUNT = 1e15

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Flags, Ints
+from models.numbers.arrays import SMALLEST, Array, Flags, Ints
 
 _LEAST, _MOST = 0.05, 50.0
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, gammaln
 
-from models import special
-from models.arrays import Array
 from models.families.discrete import LEAST_LOG, TURNS, Discrete
 from models.kernels import kernel, within
+from models.numbers import special
+from models.numbers.arrays import Array
 
 _UNDERFLOW = 1e-280
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from models.arrays import LARGEST
-from models.hyperbolic import asinh, sinh
 from models.kernels import kernel, within
-from models.normal import beyond
+from models.numbers.arrays import LARGEST
+from models.numbers.hyperbolic import asinh, sinh
+from models.numbers.normal import beyond
 
 _LOG_2PI = math.log(2 * math.pi)
 _LARGE = 8.0

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints, Rows, clamp, prefixed
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.families import beta_binomial, categorical
@@ -30,8 +29,9 @@ from models.families.discrete import mid_tail
 from models.families.gamma_poisson import count_ahead, learn_count
 from models.families.negative_binomial import count_quantile, log_chance, log_tails
 from models.kernels import kernel, within
-from models.mixture import Mixture, log_mass
+from models.numbers.arrays import Array, Columns, Ints, Rows, clamp, prefixed
 from models.records import Record
+from models.series.mixture import Mixture, log_mass
 
 _TRIALS = 1000.0
 """What each ratio is a share of, assumed."""

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns, Ints, prefixed
 from models.evidence.repeats import NEVER
 from models.kernels import kernel
+from models.numbers.arrays import Columns, Ints, prefixed
 from models.records import Layout, Record, Table, constants, record_type
 from models.regimes.silence import NEVER_DUE, Silence, due, learn_silence, missing, nats_of_silence
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Columns
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 from models.regimes.config import RegimesConfig
 from models.regimes.reference import Expected

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from models.hyperbolic import asinh, sinh
 from models.kernels import kernel
+from models.numbers.hyperbolic import asinh, sinh
 
 
 @kernel

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.repeats import NEVER
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 
 _FEW = 2.0

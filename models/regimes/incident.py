@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.combine import scored
 from models.evidence.repeats import NEVER
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 from models.regimes.challenger import Challenger, challenge, challenger_of, heavy, learn_off
 from models.regimes.config import RegimesConfig

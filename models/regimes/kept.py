@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from models.arrays import Columns
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 from models.regimes.challenger import heavy
 from models.regimes.config import RegimesConfig

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Rows
 from models.config import DetectorConfig
 from models.experts.base import Step
 from models.experts.hour_of_day import HOURS, forgotten, nearest_hours
 from models.kernels import kernel, within
+from models.numbers.arrays import Array, Columns, Rows
 from models.records import Record
 from models.regimes.config import RegimesConfig
 

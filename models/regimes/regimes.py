@@ -2,8 +2,8 @@
 
 Kinds only: what is found here changes neither what the experts learn nor the score, with three exceptions. What ended
 by return and comes back is lent evidence: see `models.regimes.again`. What has left the recent values is news only if
-it lies far from what the reference expects: see `models.alarm`. And when an outage (an incident with values next to
-nothing, of six windows or more) ends by return, the detector's experts are again as they were before it: see
+it lies far from what the reference expects: see `models.series.alarm`. And when an outage (an incident with values
+next to nothing, of six windows or more) ends by return, the detector's experts are again as they were before it: see
 docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
 
 Sources: R. E. Kass, A. E. Raftery, Bayes factors, JASA 90 (1995); E. S. Page, Continuous inspection schemes,
@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints, Rows
 from models.config import DetectorConfig
 from models.evidence.repeats import NEVER
 from models.experts.base import Step
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns, Ints, Rows
 from models.records import Record
 from models.regimes import incident as incidents
 from models.regimes import kept, reference

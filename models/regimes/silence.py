@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.repeats import NEVER
 from models.kernels import kernel, within
+from models.numbers.arrays import Columns
 from models.records import Record
 
 NEVER_DUE = int(np.iinfo(np.int64).max)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from models.arrays import Array, Flags, Ints, clamp
 from models.evidence.mean import mean_surprise
+from models.numbers.arrays import Array, Flags, Ints, clamp
 
 _PRIOR_WINDOWS = 5.0
 """Windows that the belief in independent lines is worth."""

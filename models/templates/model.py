@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints, Rows, clamp
 from models.evidence.combine import combine, score
 from models.evidence.point import compress, nats_calibration
 from models.families.gamma_poisson import GammaPoisson
 from models.families.negative_binomial import NegativeBinomial
+from models.numbers.arrays import Array, Flags, Ints, Rows, clamp
 from models.templates.config import TemplateConfig
 from models.templates.mix import Mix, dispersion
 from models.templates.newcomers import PREFIX, Newcomers

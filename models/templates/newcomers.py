@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows
 from models.templates.config import TemplateConfig
 
 PREFIX = "newcomers."

@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows
-from models.course import Course
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows
+from models.series.course import Course
 
 CALM, OPEN, CHANGING, ABSENT, ACCEPTED = range(5)
 

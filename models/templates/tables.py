@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
-from models.calibration import TailCalibration
 from models.families.gamma_poisson import GammaPoisson
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.numbers.calibration import TailCalibration
 from models.templates import newcomers
 
 COUNTED = ("events", "exposure", "windows", "excess")

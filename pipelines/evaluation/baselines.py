@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array
+from models.numbers.arrays import Array
 
 _GAUSSIAN_WINDOW = 6400
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Ints
+from models.numbers.arrays import Array, Ints
 
 RESAMPLES = 10_000
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from engine.spec.errors import NewnormalError
-from models.arrays import Array
+from models.numbers.arrays import Array
 from pipelines.evaluation.nab import Profile
 
 ASD_STEP = 300_000

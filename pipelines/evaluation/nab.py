@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints
+from models.numbers.arrays import Array, Flags, Ints
 
 PROBATION = 0.15
 """Share of the rows of a file, or of its first 5,000 rows, that do not count: the detector learns there."""

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags
+from models.numbers.arrays import Array, Flags
 from pipelines.evaluation.vus import segments
 
 NEAR, APART = 12, 30

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from models.arrays import Flags
+from models.numbers.arrays import Flags
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.evaluation.told import Labelled, Told, told

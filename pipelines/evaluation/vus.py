@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints
+from models.numbers.arrays import Array, Flags, Ints
 
 THRESHOLDS = 250
 _LAGS, _FIRST_LAG, _LONGEST, _NO_PERIOD = 400, 3, 300, 125

@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 
 from engine.spec.errors import NewnormalError
-from models.arrays import Array
 from models.model_config import Described, ModelConfig, changed, described
+from models.numbers.arrays import Array
 from pipelines.contracts.settings import load
 from pipelines.evaluation import datasets, show
 from pipelines.evaluation.recorded import judge

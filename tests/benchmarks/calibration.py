@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Array
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.families.choice import NONE, MetricKind
 from models.families.choice import Family as Prescribed
 from models.families.suited import About
-from models.joined import Joined, Together, Windows
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.config import MultivariateConfig
+from models.machine.joined import Joined, Together, Windows
+from models.machine.multivariate import Multivariate
+from models.numbers.arrays import Array
 from pipelines.evaluation import show
 
 STEP = 300_000

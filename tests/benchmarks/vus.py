@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from models.arrays import Array
+from models.numbers.arrays import Array
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
 from pipelines.evaluation import baselines, bootstrap, datasets, show

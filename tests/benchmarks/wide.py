@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from models.multivariate.blocks import LARGEST_BLOCK, join_blocks
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.blocks import LARGEST_BLOCK, join_blocks
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import Multivariate
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
 from pipelines.evaluation import show

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.arrays import Rows
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.experts.log_level import learn_log_level, new_state, predict_log_level, shift_log_level
 from models.families.normal_inverse_gamma import Prior
 from models.families.student_t import expand
+from models.numbers.arrays import Rows
 from models.records import Layout, constants
 
 NOBODY = Prior(0.0, 0.0, 0.0, 0.0)

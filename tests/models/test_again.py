@@ -11,17 +11,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from models.arrays import Array, Columns
-from models.checks import same, same_state
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.families.choice import NONE, MetricKind
 from models.families.suited import About
+from models.numbers.arrays import Array, Columns
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.cli.main import app
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
 from pipelines.evaluation.recorded import judge
+from tests.models.contracts import same, same_state
 
 STEP = 10_000
 BEGIN = 1_700_000_400_000

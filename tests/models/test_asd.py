@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import Multivariate
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "asd"
 STEP = 300_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.multivariate.blocks import join_blocks
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.blocks import join_blocks
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import Multivariate
 
 STEP = 60_000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.alarm import bar, stuck_from
 from models.config import DetectorConfig
 from models.families.hierarchy import Peers
 from models.records import constants
 from models.regimes import axis
+from models.series.alarm import bar, stuck_from
 from models.templates.config import TemplateConfig
 from models.templates.model import Templates
 from models.templates.tables import LogWindow

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from models.arrays import Array, Flags, Ints
-from models.checks import STEP
 from models.config import DetectorConfig
 from models.detector import Detector, Owners
+from models.numbers.arrays import Array, Flags, Ints
 from models.records import Record, record_of
 from models.regimes import company
 from models.regimes.company import begin, count, listen
 from models.verdicts import Kind
+from tests.models.contracts import STEP
 
 PATIENCE = 150.0
 QUIET, CHANGE = 500, 130

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.arrays import Rows
-from models.calibration import TailCalibration
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import Multivariate
+from models.numbers.arrays import Rows
+from models.numbers.calibration import TailCalibration
 from models.templates.config import TemplateConfig
 from models.templates.model import Templates
 from models.templates.tables import LogWindow

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.checks import CONTRACTS, Model, batch_is_one_at_a_time, nothing_is_out_of_bounds
 from models.config import DetectorConfig
 from models.detector import Detector
+from tests.models.contracts import CONTRACTS, Model, batch_is_one_at_a_time, nothing_is_out_of_bounds
 
 MODELS: dict[str, Callable[[], Model]] = {
     "utc": lambda: Detector(DetectorConfig()),

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp, ndtr, ndtri
 
-from models.arrays import Array
 from models.families.beta_binomial import Successes, learn_ratio, log_chance, log_tails, new_state, ratio_ahead
 from models.families.gamma_poisson import GammaPoisson
 from models.families.negative_binomial import NegativeBinomial
 from models.kernels import kernel
+from models.numbers.arrays import Array
 from models.records import Layout, Table
 
 _MEANS, _SIZES = (m.ravel() for m in np.meshgrid([0.001, 0.05, 1.0, 20.0, 5000.0], [0.2, 1.0, 30.0, 1e4]))

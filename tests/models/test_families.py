@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from models.arrays import Array
 from models.families.categorical import chance, gap, learn_place, new_state, place_quantile, rarity, reserve
 from models.families.hierarchy import Peers
 from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
 from models.families.student_t import cdf
 from models.kernels import kernel
+from models.numbers.arrays import Array
 from models.records import Layout, Record, Table, record_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.numbers.arrays import Array
 
 STEP, SERIES = 60_000, 3
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.config import DetectorConfig
-from models.joined import Joined, JoinedVerdicts, Windows
+from models.machine.joined import Joined, JoinedVerdicts, Windows
 
 STEP = 60_000
 

@@ -5,14 +5,14 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from models.checks import run
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.families import student_t
 from models.families.normal_inverse_gamma import Known, learn
 from models.families.student_t import StudentT
-from models.mixture import ends, mass_up_to, mixture_of
+from models.series.mixture import ends, mass_up_to, mixture_of
 from models.verdicts import Kind, Verdicts
+from tests.models.contracts import run
 
 STEP = 300_000
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.checks import CONTRACTS, Model
-from models.multivariate.conditional import expect, learn_regressions
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import MachineVerdicts, Multivariate
-from models.multivariate.state import Machine, machine_at
-from models.multivariate.tail import PowerTail, learn_power, power_evidence
+from models.machine.conditional import expect, learn_regressions
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import MachineVerdicts, Multivariate
+from models.machine.state import Machine, machine_at
+from models.machine.tail import PowerTail, learn_power, power_evidence
 from models.records import Record, constants
+from tests.models.contracts import CONTRACTS, Model
 
 STEP = 300_000
 

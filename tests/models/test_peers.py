@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Columns
-from models.checks import STEP, same_state
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.numbers.arrays import Array, Columns
+from tests.models.contracts import STEP, same_state
 
 OLD, NEW, HISTORY = 30, 40, 400
 

@@ -5,13 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.checks import STEP, Model, run
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.records import constants, record_of
 from models.regimes import regimes
 from models.regimes.challenger import challenger_of, heavy
-from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found
 from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
@@ -19,6 +17,8 @@ from models.regimes.reference import Expected
 from models.regimes.regimes import _is_daily
 from models.regimes.silence import NEVER_DUE, Silence, due, learn_silence
 from models.verdicts import Kind, Verdicts
+from tests.models.contracts import STEP, Model, run
+from tests.models.regime_contracts import CONTRACTS, the_threshold_changes_no_learning
 
 BLIND = RegimesConfig(start=1e9, jump=1e9)
 """With which no incident of regimes ever begins."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from models import special
 from models.kernels import kernel
+from models.numbers import special
 
 PLACES = {
     "ndtr": [(-3.0,), (0.5,)],

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from models.config import DetectorConfig
-from models.course import Course
 from models.detector import Detector
 from models.evidence.repeats import NEVER
+from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 
 STEP, QUIET, LEVEL, NOISE = 60_000, 800, 100.0, 3.0

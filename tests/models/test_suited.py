@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.arrays import Array, Columns, Ints
-from models.checks import CONTRACTS, STEP, Model, run, same
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.families.choice import NONE, Family, MetricKind
 from models.families.suited import About
+from models.numbers.arrays import Array, Columns, Ints
 from models.verdicts import SeriesVerdicts
+from tests.models.contracts import CONTRACTS, STEP, Model, run, same
 
 
 class As:

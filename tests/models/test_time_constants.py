@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.checks import STEP
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.experts import level, log_level
@@ -16,12 +15,13 @@ from models.experts.log_level import learn_log_level
 from models.families import beta_binomial
 from models.families.beta_binomial import correlation, learn_ratio
 from models.families.gamma_poisson import GammaPoisson
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.config import MultivariateConfig
+from models.machine.multivariate import Multivariate
 from models.records import constants, record_of
 from models.regimes import regimes
 from models.regimes.kept import SLOTS, place_for_new, switch_to
 from models.verdicts import Kind
+from tests.models.contracts import STEP
 
 ROW = np.array([0])
 HOUR = 3_600_000

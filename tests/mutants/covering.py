@@ -15,10 +15,8 @@ SERVERS_ONLY = (
     "pipelines/cli/",
     "pipelines/runtime/",
     "pipelines/evaluation/",
-    "models/checks.py",
-    "models/regimes/checks.py",
 )
-"""Left out of the sample: what runs only with servers or on a terminal, and what is itself a test."""
+"""Left out of the sample: what runs only with servers or on a terminal."""
 
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -160,9 +158,9 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/pipelines/normalize",
         ),
     ),
-    ("models/past", ("tests/pipelines/contracts/test_explanations.py", "tests/models/test_contracts.py")),
+    ("models/series/past", ("tests/pipelines/contracts/test_explanations.py", "tests/models/test_contracts.py")),
     (
-        "models/joined",
+        "models/machine/joined",
         (
             "tests/models/test_joined.py",
             "tests/pipelines/detect/test_influencers.py",
@@ -179,7 +177,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "models/multivariate",
+        "models/machine",
         (
             "tests/models/test_blocks.py",
             "tests/models/test_constants_in_use.py",

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
-from models.course import Course
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.series.course import Course
 from models.verdicts import Kind
 
 MOVED = 0.25

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays import Columns
+from models.numbers.arrays import Columns
 
 Block = NDArray[np.generic]
 

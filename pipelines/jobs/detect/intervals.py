@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.arrays import Flags
+from models.numbers.arrays import Flags
 
 SERIES = ("entity", "metric")
 NO_INTERVALS = pl.DataFrame(schema=dict.fromkeys(SERIES, pl.String) | dict.fromkeys(("low", "high"), pl.Int64))

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import polars as pl
 
-from models.arrays import Columns
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Columns
 from pipelines.jobs.detect.state_table import StateTable
 
 _KEY = ("entity", "metric")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags, Ints
+from models.numbers.arrays import Array, Flags, Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import QUIET_KINDS

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.spec.errors import NewnormalError
 from engine.state.key_index import KeyIndex
-from models.arrays import Columns, Flags, Ints
+from models.numbers.arrays import Columns, Flags, Ints
 from pipelines.jobs.detect.column_blocks import Block, ColumnBlocks
 
 Key = tuple[str, ...]

@@ -22,7 +22,7 @@ from engine.spec.duration import END_OF_TIME, NEVER
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
-from models.arrays import Flags
+from models.numbers.arrays import Flags
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.correction_journal import IDENTITY

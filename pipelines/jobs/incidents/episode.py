@@ -21,7 +21,7 @@ STRONG = 50.0
 """A novelty with less evidence than this score, half of the scale, links no machines and takes in no later ones."""
 
 _CLOCK, _USUAL, _SHORTEST, _LONGEST = 0.25, 300_000.0, 60_000.0, 1_800_000.0
-"""What each factor e of values a month counts in evidence, and the clocks for which it is counted (`models.alarm`)."""
+"""What each factor e of values per month counts in evidence, and for which clocks: see `models.series.alarm`."""
 
 _LEAST = 0.01
 """Least evidence of a novelty: shares of causes are shares of all evidence."""
@@ -128,7 +128,7 @@ class Episode:
 
         That is a score of 50 for a series with a value every five minutes, or of which the clock is not known; 58 for a
         value a minute, which by chance has a high score five times as often, and 36 for one every half an hour
-        (`models.alarm`). Logs, machines as a whole and what has stopped have 1 at 50.
+        (`models.series.alarm`). Logs, machines as a whole and what has stopped have 1 at 50.
 
         >>> [round(Episode("a", "m", 0, 1, 1, None, score).evidence, 2) for score in (0, 50, 69, 75)]
         [0.01, 1.0, 2.23, 3.0]

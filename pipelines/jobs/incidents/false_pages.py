@@ -1,9 +1,9 @@
 """The severity from which incidents are written, so that a site has about as many false ones a week as were promised.
 
 Nobody says of an incident whether it came by chance. But what comes by chance is weak: the weight of evidence is
-calibrated so that its peaks over a threshold fall off exponentially, by a known scale (`models.alarm`), while most
-that has a cause lies far beyond. So the weak incidents of the last weeks say how many come by chance, and the scale
-says from which weight on so few of them are left as were promised.
+calibrated so that its peaks over a threshold fall off exponentially, by a known scale (`models.series.alarm`), while
+most that has a cause lies far beyond. So the weak incidents of the last weeks say how many come by chance, and the
+scale says from which weight on so few of them are left as were promised.
 
 Sources: peaks over a threshold as in A. Siffer et al., Anomaly detection in streams with extreme value theory, KDD
 2017; the number of those that come by chance from the share of large p-values, as in J. D. Storey, A direct approach

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from engine.spec.errors import NewnormalError
-from models.checks import MOST_BYTES
 from pipelines.contracts.records.novelty import JOINED, Novelty
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
+from tests.models.contracts import MOST_BYTES
 
 DETECTION = Detection(DetectorSettings())
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.arrays import Array
+from models.numbers.arrays import Array
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.verdict_frames import CHANNELS, NUMBERS

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from models.joined import Windows
+from models.machine.joined import Windows
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection

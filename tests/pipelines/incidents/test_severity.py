@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from models.alarm import by_clock
 from models.config import DetectorConfig
 from models.records import constants
+from models.series.alarm import by_clock
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.episode import LOGS, Episode
 from pipelines.jobs.incidents.severity import is_notable, severity_score
@@ -23,7 +23,7 @@ ZERO = Episode(
 
 @pytest.mark.parametrize("minutes", [1 / 6, 1, 2, 5, 10, 30, 60])
 def test_evidence_follows_the_clock_of_a_series_as_the_alarm_does(minutes: float) -> None:
-    """The alarm is decided in `models.alarm`; here the same weight of evidence is taken off."""
+    """The alarm is decided in `models.series.alarm`; here the same weight of evidence is taken off."""
     config = constants(all=DetectorConfig()).all
     plain, own = (Episode("a", "m", 0, 1, 1, None, 80.0, clock=clock) for clock in (None, minutes * MINUTE))
     assert plain.evidence - own.evidence == pytest.approx(by_clock(config, minutes * MINUTE) / config.half)

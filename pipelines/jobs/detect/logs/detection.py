@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from models.arrays import Array, Flags, Ints, Rows
-from models.course import Course
 from models.evidence.combine import combine, score, worth
 from models.evidence.repeats import NEVER
-from models.feedback import Feedback
+from models.numbers.arrays import Array, Flags, Ints, Rows
+from models.series.course import Course
+from models.series.feedback import Feedback
 from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
 from models.templates.phases import Phases, Told

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from models.arrays import Ints
+from models.numbers.arrays import Ints
 from models.templates.model import CHANNELS
 from pipelines.jobs.detect.logs.state import METRIC
 

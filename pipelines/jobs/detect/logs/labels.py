@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Flags, Ints, Rows
-from models.feedback import Feedback
+from models.numbers.arrays import Flags, Ints, Rows
+from models.series.feedback import Feedback
 from models.templates.model import Templates
 from models.templates.phases import Phases
 from pipelines.contracts.records import Label

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.arrays import Columns, Flags, Ints, prefixed
-from models.feedback import Feedback
+from models.numbers.arrays import Columns, Flags, Ints, prefixed
+from models.series.feedback import Feedback
 from models.templates.model import Templates
 from models.templates.phases import ABSENT, Phases
 from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_templates

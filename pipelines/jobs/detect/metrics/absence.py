@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.arrays import Columns, Ints
 from models.evidence.combine import score
+from models.numbers.arrays import Columns, Ints
 from models.records import Table
 from models.regimes.absence import Absence, Heard
 from models.regimes.silence import NEVER_DUE, Silence

@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags, Ints
-from models.course import Course
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Array, Flags, Ints
 from models.regimes.kept import SLOTS
+from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.beliefs import SCHEMA, Belief, Said, changed

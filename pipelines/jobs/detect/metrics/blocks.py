@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Flags, Ints
-from models.multivariate.blocks import LARGEST_BLOCK
+from models.machine.blocks import LARGEST_BLOCK
+from models.numbers.arrays import Flags, Ints
 from pipelines.jobs.detect.state_table import StateTable
 
 WIDTHS = (4, 8, 16, LARGEST_BLOCK)

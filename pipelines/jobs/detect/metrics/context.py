@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Ints
+from models.numbers.arrays import Array, Ints
 from models.verdicts import SeriesVerdicts
 
 NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
@@ -16,7 +16,7 @@ KEYS = (
     *("values", "watched", "metrics", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
     *("before", "level", "known", "absent"),
 )
-"""Names in the context of a metric's verdict; see `models.past` and `models.regimes`. The first three come first."""
+"""Names in the context of a metric's verdict: `models.series.past`, `models.regimes`. The first three come first."""
 
 
 def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:

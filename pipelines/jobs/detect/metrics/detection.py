@@ -14,16 +14,16 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Columns, Flags, Ints
-from models.course import Course
 from models.detector import Detector, Owners
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.families.suited import About
-from models.joined import Joined, JoinedVerdicts, Windows
+from models.machine.joined import Joined, JoinedVerdicts, Windows
 from models.model_config import ModelConfig
+from models.numbers.arrays import Array, Columns, Flags, Ints
 from models.records import Table
 from models.regimes.absence import SEVERAL
+from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings

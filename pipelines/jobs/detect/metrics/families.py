@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from models.arrays import Ints
 from models.families.choice import NONE, Family, MetricKind
 from models.families.suited import About
+from models.numbers.arrays import Ints
 from pipelines.contracts.globs import matches
 
 _KINDS = {kind.name.lower(): int(kind) for kind in MetricKind}

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.arrays import Columns, Flags, Ints
-from models.course import Course
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Columns, Flags, Ints
 from models.regimes.absence import SEVERAL
 from models.regimes.silence import NEVER_DUE
+from models.series.course import Course
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 from pipelines.jobs.detect.beliefs import code

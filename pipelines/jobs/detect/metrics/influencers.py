@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags, Ints
+from models.numbers.arrays import Array, Flags, Ints
 from pipelines.jobs.detect.metrics.context import named
 
 _LEAST_SHARE = 0.01

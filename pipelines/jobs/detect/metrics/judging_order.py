@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.columns.packing import LARGEST, ordered
-from models.arrays import Ints
+from models.numbers.arrays import Ints
 
 
 def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:

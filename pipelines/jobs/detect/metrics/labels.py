@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Ints
+from models.numbers.arrays import Ints
 from pipelines.contracts.records import Label
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.metrics.detection import Detection

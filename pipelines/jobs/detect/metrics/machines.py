@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints
-from models.joined import Together, Windows
-from models.multivariate.blocks import LARGEST_BLOCK, join_blocks
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.machine import Multivariate
+from models.machine.blocks import LARGEST_BLOCK, join_blocks
+from models.machine.config import MultivariateConfig
+from models.machine.joined import Together, Windows
+from models.machine.multivariate import Multivariate
+from models.numbers.arrays import Array, Columns, Ints
 from pipelines.jobs.detect.metrics.blocks import KEY, WIDTHS, width_of
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.state_table import StateTable

@@ -16,7 +16,7 @@ import polars as pl
 from engine.columns.partitioning import slots
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
-from models.peers import Newcomers
+from models.series.peers import Newcomers
 from pipelines.jobs.detect.metrics.state import DetectionState
 
 _PARTITION = "partition"

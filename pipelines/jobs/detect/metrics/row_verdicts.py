@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Ints
-from models.course import Course
 from models.evidence.repeats import NEVER
+from models.numbers.arrays import Array, Ints
+from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.jobs.detect.metrics.context import Contexts

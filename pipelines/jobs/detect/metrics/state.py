@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Columns
+from models.numbers.arrays import Columns
 from pipelines.jobs.detect.beliefs import Said, latest
 from pipelines.jobs.detect.metrics.blocks import from_earlier, in_use, most_in_use
 from pipelines.jobs.detect.state_table import StateTable, as_frame

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags, Ints
-from models.course import Course
-from models.joined import JoinedVerdicts, Windows
+from models.machine.joined import JoinedVerdicts, Windows
+from models.numbers.arrays import Array, Flags, Ints
+from models.series.course import Course
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.jobs.detect.metrics.context import NAMED, absent

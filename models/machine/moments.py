@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from models.arrays import SMALLEST, Columns
 from models.kernels import kernel, within
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.state import Machine, Window
+from models.machine.config import MultivariateConfig
+from models.machine.state import Machine, Window
+from models.numbers.arrays import SMALLEST, Columns
 
 _COARSE = 1e-6
 """Differences below this share of a metric's mean mean nothing."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.repeats import Unrest
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 from models.regimes.config import RegimesConfig
 

@@ -1,6 +1,6 @@
 """Contracts of kinds that every detector of single series keeps; each raises `AssertionError`.
 
-As in `models.checks`; run by `tests/models/test_regimes.py`.
+As in `tests.models.contracts`; run by `tests/models/test_regimes.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints
-from models.checks import STEP, Model, run, same_state
-from models.course import Course
+from models.numbers.arrays import Array, Columns, Ints
+from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts
+from tests.models.contracts import STEP, Model, run, same_state
 
 
 class SeriesModel(Model, Protocol):

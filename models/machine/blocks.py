@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from models.arrays import Array, Ints
 from models.kernels import kernel
+from models.numbers.arrays import Array, Ints
 
 LARGEST_BLOCK = 32
 """Metrics of a block at most."""

@@ -7,11 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.alarm import Ranked, counts, stuck_from, weigh_news
-from models.arrays import LARGEST, SMALLEST, Array
-from models.before_outage import keep, restore
-from models.calibration import learn_tail, tail_evidence, tail_rarity
-from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
 from models.evidence.combine import combine_two, scored, weigh
 from models.evidence.departure import Departure, clock_of, learn_departure
@@ -28,15 +23,11 @@ from models.experts.hour_of_day import learn_hour, predict_hour, visits_of
 from models.experts.level import learn_level, predict_level
 from models.experts.log_level import learn_log_level, predict_log_level, unit_so_far
 from models.experts.wall_clock import is_weekend
-from models.explanation import CONTEXT, EXPERTS, shown, write_context, write_experts
 from models.families.choice import Family
 from models.families.suited import NAMES, Foreseen, foresee, learn_families
-from models.feedback import learn_feedback, worth_of
 from models.kernels import kernel, within
-from models.kinds import Judged, Told, tell
-from models.mixture import Mixture, densities, ends, middle, mixture_of, reweigh, surprise
-from models.past import Lived, learn_past, lived_through
-from models.peers import peers_prior
+from models.numbers.arrays import LARGEST, SMALLEST, Array
+from models.numbers.calibration import learn_tail, tail_evidence, tail_rarity
 from models.records import Record, Table, record_type
 from models.regimes.again import learn_again
 from models.regimes.axis import finest, place
@@ -55,6 +46,15 @@ from models.regimes.regimes import (
     left_before,
     open_since,
 )
+from models.series.alarm import Ranked, counts, stuck_from, weigh_news
+from models.series.before_outage import keep, restore
+from models.series.course import Course
+from models.series.explanation import CONTEXT, EXPERTS, shown, write_context, write_experts
+from models.series.feedback import learn_feedback, worth_of
+from models.series.kinds import Judged, Told, tell
+from models.series.mixture import Mixture, densities, ends, middle, mixture_of, reweigh, surprise
+from models.series.past import Lived, learn_past, lived_through
+from models.series.peers import peers_prior
 from models.verdicts import Kind
 
 _COARSE = 1e-6

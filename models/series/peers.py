@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints, Rows
 from models.families.hierarchy import Peers
 from models.families.normal_inverse_gamma import Prior
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns, Ints, Rows
 from models.records import Record
 
 _TAILS = ("point.", "window.", "change.tail.")

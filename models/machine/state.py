@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from models.arrays import Array
 from models.kernels import kernel
+from models.numbers.arrays import Array
 from models.records import Table
 
 MATRICES = ("now", "then", "static", "dynamic", "transition")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from models.config import DetectorConfig
-from models.course import Course, course_of
 from models.evidence.combine import scored
 from models.evidence.repeats import NEVER, Repeats, Unrest, unrest
 from models.kernels import kernel
 from models.records import Record
 from models.regimes.regimes import Decision
+from models.series.course import Course, course_of
 from models.verdicts import Kind
 
 _STUCK = 3.5

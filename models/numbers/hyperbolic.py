@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from models.arrays import LARGEST
 from models.kernels import kernel
+from models.numbers.arrays import LARGEST
 
 
 @kernel

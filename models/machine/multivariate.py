@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import LARGEST, Array, Columns, Ints, Rows, prefixed
-from models.calibration import learn_tail, tail_evidence
 from models.config import DetectorConfig
 from models.evidence.combine import scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration
 from models.evidence.repeats import NEVER
 from models.kernels import kernel, within
-from models.multivariate import conditional, moments
-from models.multivariate.conditional import expect, learn_regressions
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.moments import learn_moments, scale_of, standardised
-from models.multivariate.state import MATRICES, VECTORS, Machine, Window, machine_at
-from models.multivariate.tail import PowerTail, learn_power, power_evidence
+from models.machine import conditional, moments
+from models.machine.conditional import expect, learn_regressions
+from models.machine.config import MultivariateConfig
+from models.machine.moments import learn_moments, scale_of, standardised
+from models.machine.state import MATRICES, VECTORS, Machine, Window, machine_at
+from models.machine.tail import PowerTail, learn_power, power_evidence
+from models.numbers.arrays import LARGEST, Array, Columns, Ints, Rows, prefixed
+from models.numbers.calibration import learn_tail, tail_evidence
 from models.records import Layout, Record, Table, constants, record_type
 from models.verdicts import Kind, Verdicts, without_band
 

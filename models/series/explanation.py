@@ -10,12 +10,12 @@ from models.experts.days import several_days
 from models.families.choice import Family
 from models.families.student_t import expand
 from models.kernels import kernel
-from models.mixture import Mixture
-from models.past import Lived
 from models.records import Record
 from models.regimes.axis import value
 from models.regimes.incident import Found
 from models.regimes.regimes import Decision
+from models.series.mixture import Mixture
+from models.series.past import Lived
 from models.verdicts import Kind
 
 _TRACE = 1e-100

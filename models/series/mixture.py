@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from models.arrays import LARGEST
 from models.families.student_t import StudentT, cdf, deviation, expand, log_density, pace, reach, square
 from models.kernels import kernel, within
-from models.normal import beyond, density, log_beyond
+from models.numbers.arrays import LARGEST
+from models.numbers.normal import beyond, density, log_beyond
 
 EXPERTS = 3
 LEAST_WEIGHT = 1e-6

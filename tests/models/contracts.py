@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from models.arrays import Array, Columns, Flags, Ints
+from models.numbers.arrays import Array, Columns, Flags, Ints
 from models.verdicts import Kind, Verdicts
 
 STEP = 300_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows
 from models.constant import Constant
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns, Flags, Rows
 from models.records import Record
 
 FEW = 20.0

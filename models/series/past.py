@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Columns
 from models.evidence.repeats import NEVER
 from models.kernels import kernel
+from models.numbers.arrays import Columns
 from models.records import Record
 
 

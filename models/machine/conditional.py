@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Columns, Ints
 from models.kernels import kernel, within
-from models.multivariate.config import MultivariateConfig
-from models.multivariate.state import Machine
+from models.machine.config import MultivariateConfig
+from models.machine.state import Machine
+from models.numbers.arrays import Array, Columns, Ints
 
 
 def new_state(n: int, width: int, noise: float) -> Columns:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows
 from models.kernels import kernel
+from models.numbers.arrays import Array, Columns, Flags, Rows
 from models.records import Record
 
 TAIL = 0.02

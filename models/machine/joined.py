@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
-from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.config import DetectorConfig
-from models.course import Course, course_of
 from models.evidence.combine import scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration, series_calibration
 from models.evidence.repeats import NEVER, Repeats, conclude, damp, learn_repeats, unrest
-from models.feedback import Feedback, fade, worth_of
-from models.joined_again import joined_again, learn_joined_again
-from models.joined_again import new_state as new_again
 from models.kernels import kernel
+from models.machine.joined_again import joined_again, learn_joined_again
+from models.machine.joined_again import new_state as new_again
+from models.numbers.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.numbers.calibration import learn_tail, tail_evidence, tail_rarity
 from models.records import Layout, Record, Table, constants, record_type
 from models.regimes.config import RegimesConfig
+from models.series.course import Course, course_of
+from models.series.feedback import Feedback, fade, worth_of
 from models.verdicts import Kind, Verdicts, without_band
 
 _BY_METRICS, _BY_STRONGEST, _BY_MODEL = math.log(0.05), math.log(0.05), math.log(0.9)

@@ -1,1 +1,0 @@
-"""One machine's metrics together: what each should be, given the others and what has just been."""

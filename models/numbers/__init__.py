@@ -1,0 +1,1 @@
+"""Mathematics that knows no series: arrays, tails, special functions, calibration."""
