@@ -16,7 +16,16 @@ from pipelines.gateway.handling import Handler
 from pipelines.gateway.influx import Influx
 from pipelines.gateway.otlp import LOGS, METRICS, Otlp
 from pipelines.gateway.protocol import NotTakenError, Protocol
-from pipelines.gateway.pushed_json import Datadog, Firehose, Splunk
+from pipelines.gateway.pushed_json import (
+    Datadog,
+    Firehose,
+    Gelf,
+    OpenTsdb,
+    Sketches,
+    Splunk,
+    SplunkAcknowledgements,
+    SplunkRaw,
+)
 from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
 from pipelines.jobs.normalize.formats import Rules
@@ -48,6 +57,12 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
         "/services/collector": splunk,
         "/services/collector/event": splunk,
         "/services/collector/event/1.0": splunk,
+        "/services/collector/raw": SplunkRaw(rules),
+        "/services/collector/raw/1.0": SplunkRaw(rules),
+        "/services/collector/ack": SplunkAcknowledgements(rules),
+        "/gelf": Gelf(rules),
+        "/api/put": OpenTsdb(rules),
+        "/api/beta/sketches": Sketches(rules),
         "/firehose": Firehose(rules),
     }
     for path, protocol in pushed.items():

@@ -91,7 +91,7 @@ class Handler:
             raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
         data = await self._body(request, protocol, held)
         self._rate.charge(sender, len(data))
-        parameters = dict(request.query_params)
+        parameters, channel = dict(request.query_params), request.headers.get("x-splunk-request-channel", "")
 
         def unpacked() -> bytes:
             whole = decompressed(data, encoding, self._limits.max_decompressed)
@@ -105,7 +105,7 @@ class Handler:
 
         try:
             whole = await self._work.run(unpacked, min(len(data), LARGE), request.is_disconnected)
-            body, most = Body(whole, content_type, parameters), self._settings.input.max_parts
+            body, most = Body(whole, content_type, parameters, channel), self._settings.input.max_parts
             taken = await self._work.run(check, len(whole), request.is_disconnected)
         except TooBusyError:
             error = NewnormalError(

@@ -56,11 +56,13 @@ class Body:
         data: The bytes, not compressed.
         content_type: The header, in small letters; empty if there is none.
         parameters: The parameters of the address.
+        channel: The channel for acknowledgements that a header names, as Splunk's senders do; empty: none.
     """
 
     data: bytes
     content_type: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    channel: str = ""
 
     @property
     def media_type(self) -> str:

@@ -1,4 +1,4 @@
-"""JSON of the vendors' own intakes: Datadog's series, Splunk's HTTP Event Collector, CloudWatch by Data Firehose.
+"""JSON of the vendors' own intakes: Datadog, Splunk, CloudWatch by Data Firehose, GELF over HTTP, OpenTSDB.
 
 Each body is made the JSON that the decoder of its format reads. What cannot be used is left out, if the rest can be,
 and told; nothing is written of a body of which nothing can be used.
@@ -11,6 +11,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
 import orjson
@@ -22,12 +23,16 @@ from pipelines.gateway.datadog_payload import KIND, series_of
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import parts
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD
 from pipelines.jobs.normalize.splunk import is_metric
 
 _MOST_DIVIDED = 20_000
 """The most objects of a body of which those that cannot be used are left out; each is looked at alone."""
 _JSON = "application/json"
+_OF_AN_EVENT = 8
+"""At most so many parts has the JSON of an event that was sent raw."""
+_ACKNOWLEDGED = count()
+"""Numbers of requests to Splunk's collector that were written; a sender asks for those that it was told."""
 
 
 class JsonPush(Protocol):
@@ -59,21 +64,22 @@ class JsonPush(Protocol):
         form = BY_NAME[name]
         decoder, topic = form.build(self._rules), topics.LOGS_AGENTS if form.record is Log else topics.RAW_AGENTS
         value = orjson.dumps(wrap(objects))
-        count, refused = _decoded(decoder, value)
+        records, refused = _decoded(decoder, value)
         told = ""
-        if refused and len(objects) > 1 and len(objects) <= _MOST_DIVIDED:
-            good = [one for one in objects if not _decoded(decoder, orjson.dumps(wrap([one])))[1]]
+        if refused and 1 < len(objects) <= _MOST_DIVIDED:
+            good = [one for one in objects if _decoded(decoder, orjson.dumps(wrap([one])))[0]]
             if good:
                 lost = len(objects) - len(good)
-                told = f"{refused[0]}: {lost} of {len(objects)} are left out, the first: {refused[1]}"
+                told = f"{refused[0]}: {lost} of {len(objects)} are left out, the first: {refused[1]}" if lost else ""
                 value = orjson.dumps(wrap(good))
-                count, refused = _decoded(decoder, value)
-        if refused:
+                records, refused = _decoded(decoder, value)
+        if refused and not records:
             raise MalformedError(*refused)
+        told = told or (f"{refused[0]}: {refused[1]}" if refused else "")
         found = guess(value, form.record, self._rules)
         if found is None or found.name != name:
             raise MalformedError(FORMAT_UNKNOWN, f"the body looks like {found.name if found else 'no format'}")
-        return Taken(topic, value, count, reply(told))
+        return Taken(topic, value, records, reply(told))
 
     @abstractmethod
     def take(self, body: Body) -> Taken:
@@ -104,8 +110,61 @@ class Datadog(JsonPush):
         return _of_datadog(error.status, error.text)
 
 
+class Sketches(JsonPush):
+    """Sketches of distributions, as the agent of Datadog sends them: none is taken, with a reason."""
+
+    name = "datadog"
+
+    def parts(self, body: Body, most: int) -> int:
+        return 0
+
+    def take(self, body: Body) -> Taken:
+        accepted = "series; send distributions to the gateway's port of StatsD, which computes their quantiles"
+        raise MalformedError(FORMAT_UNKNOWN, "sketches of distributions are not taken", accepted)
+
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        return _of_datadog(error.status, error.text)
+
+
+class Gelf(JsonPush):
+    """A message of GELF, as Graylog's input over HTTP takes it."""
+
+    name = "gelf_http"
+
+    def take(self, body: Body) -> Taken:
+        objects = _objects(body.data)
+        if len(objects) > 1:
+            raise MalformedError(FORMAT_UNKNOWN, "the body holds several messages", "one message of GELF")
+        return self._written("gelf", objects, lambda _: Reply(HTTPStatus.ACCEPTED), lambda some: some[0])
+
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        return Reply(error.status, error.text.encode())
+
+
+class OpenTsdb(JsonPush):
+    """Data points of OpenTSDB in JSON, one or a list, as its `/api/put` takes them."""
+
+    name = "opentsdb"
+
+    def take(self, body: Body) -> Taken:
+        objects = _objects(body.data)
+        if not all("metric" in one and "value" in one for one in objects):
+            raise MalformedError(FORMAT_UNKNOWN, "a data point has no metric or no value", '{"metric":...,"value":...}')
+
+        def reply(told: str) -> Reply:
+            return _told(HTTPStatus.OK, {"errors": [{"error": told}]}) if told else Reply(HTTPStatus.NO_CONTENT)
+
+        return self._written("flat-json", objects, reply, lambda some: some)
+
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        return _told(error.status, {"error": {"code": error.status, "message": error.text}})
+
+
 class Splunk(JsonPush):
-    """The HTTP Event Collector: objects one after the other, events or metrics."""
+    """The HTTP Event Collector: objects one after the other, events or metrics.
+
+    A request that names a channel is answered with a number, which `SplunkAcknowledgements` knows.
+    """
 
     name = "splunk"
     encodings = ("identity", "gzip")
@@ -118,10 +177,45 @@ class Splunk(JsonPush):
             raise MalformedError(FORMAT_UNKNOWN, "the body mixes events and metrics", "one of both in each request")
         name = "splunk-metrics" if any(metrics) else "splunk-events"
         objects = [each | {"event": each.get("event", "metric")} if any(metrics) else each for each in objects]
-        return self._written(name, objects, lambda told: _of_splunk(HTTPStatus.OK, told), lambda some: some)
+        return self._answered(name, objects, body)
+
+    def _answered(self, name: str, objects: list[Any], body: Body) -> Taken:
+        number = next(_ACKNOWLEDGED) if _channel(body) else None
+        return self._written(name, objects, lambda told: _of_splunk(HTTPStatus.OK, told, number), lambda some: some)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return _of_splunk(error.status, error.text)
+
+
+class SplunkRaw(Splunk):
+    """The collector's raw form: each line is an event; host, source and sourcetype are parameters of the address."""
+
+    def parts(self, body: Body, most: int) -> int:
+        return _OF_AN_EVENT * (body.data.count(b"\n") + 1)
+
+    def take(self, body: Body) -> Taken:
+        given = {name: body.parameters[name] for name in ("host", "source", "sourcetype") if body.parameters.get(name)}
+        given = {"sourcetype": "raw", **given}
+        lines = (line.strip() for line in body.data.decode(errors="replace").split("\n"))
+        objects = [{"event": line, **given} for line in lines if line]
+        if not objects:
+            raise MalformedError(MESSAGE_EMPTY, "the body holds nothing")
+        return self._answered("splunk-events", objects, body)
+
+
+class SplunkAcknowledgements(Splunk):
+    """Says which requests were written: all that were answered with a number, as only then they are answered."""
+
+    def take(self, body: Body) -> Taken:
+        if not _channel(body):
+            raise MalformedError(
+                FORMAT_UNKNOWN, "the request names no channel", "X-Splunk-Request-Channel or ?channel="
+            )
+        numbers = _json(body.data).get("acks")
+        if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+            raise MalformedError(FORMAT_UNKNOWN, "the body has no list of numbers", '{"acks":[0,1]}')
+        reply = _told(HTTPStatus.OK, {"acks": {str(each): True for each in numbers}})
+        return Taken(topics.LOGS_AGENTS, None, 0, reply)
 
 
 class Firehose(JsonPush):
@@ -199,10 +293,10 @@ def _objects(data: bytes) -> list[dict[str, Any]]:
 
 
 def _decoded(decoder: Decoder, value: bytes) -> tuple[int, tuple[str, str] | None]:
-    """The number of records; and code and reason if the message is refused."""
+    """The number of records; and code and reason if the message, or a part of it, is refused."""
     decoded = decoder.decode(as_message(value))
     found = decoded.records.num_rows
-    return found, None if found or not decoded.refused else decoded.refused[0][1:]
+    return found, next((each[1:] for each in decoded.refused if not found or each[1] not in TOLD), None)
 
 
 def _told(status: int, content: Any) -> Reply:
@@ -215,9 +309,14 @@ def _of_datadog(status: int, why: str) -> Reply:
     )
 
 
-def _of_splunk(status: int, why: str) -> Reply:
+def _channel(body: Body) -> str:
+    return body.channel or body.parameters.get("channel", "")
+
+
+def _of_splunk(status: int, why: str, number: int | None = None) -> Reply:
     code = {HTTPStatus.OK: 0, HTTPStatus.UNAUTHORIZED: 4, HTTPStatus.FORBIDDEN: 4, HTTPStatus.SERVICE_UNAVAILABLE: 9}
-    return _told(status, {"text": why or "Success", "code": code.get(HTTPStatus(status), 6)})
+    told = {"text": why or "Success", "code": code.get(HTTPStatus(status), 6)}
+    return _told(status, told if number is None else {**told, "ackId": number})
 
 
 def _of_firehose(status: int, request: str, time: Any, why: str) -> Reply:

@@ -15,7 +15,16 @@ from fastapi.testclient import TestClient
 
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.protocol import Body, MalformedError, Protocol, Taken
-from pipelines.gateway.pushed_json import Datadog, Firehose, Splunk
+from pipelines.gateway.pushed_json import (
+    Datadog,
+    Firehose,
+    Gelf,
+    OpenTsdb,
+    Sketches,
+    Splunk,
+    SplunkAcknowledgements,
+    SplunkRaw,
+)
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.formats import Rules
 from tests.pipelines.gateway.test_refusals import TOKEN, client
@@ -93,6 +102,54 @@ def test_records_of_a_metric_stream_come_in_base64_and_are_answered_with_their_r
     }
 
 
+def test_lines_for_the_collector_may_come_raw_with_their_host_in_the_address() -> None:
+    given = {"host": "a", "sourcetype": "app", "channel": "c"}
+    taken = SplunkRaw(Rules()).take(Body(b'one "x"\r\n\ntwo\n', parameters=given))
+    assert [(row["entity"], row["program"], row["message"]) for row in read(taken, Log)] == [
+        ("a", "app", 'one "x"'), ("a", "app", "two"),
+    ]  # fmt: skip
+    assert type(json.loads(taken.reply.content)["ackId"]) is int
+
+
+def test_a_request_with_a_channel_has_a_number_of_its_own_by_which_it_is_acknowledged() -> None:
+    splunk, asked = Splunk(Rules()), SplunkAcknowledgements(Rules())
+    bodies = [Body(lines(EVENT), channel="c"), Body(lines(METRIC), parameters={"channel": "c"})]
+    numbers = [json.loads(splunk.take(body).reply.content)["ackId"] for body in bodies]
+    assert len(set(numbers)) == 2
+    told = asked.take(Body(json.dumps({"acks": numbers}).encode(), channel="c"))
+    assert told.value is None
+    assert json.loads(told.reply.content) == {"acks": {str(each): True for each in numbers}}
+    for wrong in (Body(b'{"acks":[0]}'), Body(b'{"acks":"x"}', channel="c")):
+        with pytest.raises(MalformedError):
+            asked.take(wrong)
+
+
+def test_a_message_of_gelf_is_written_as_it_is_and_answered_as_graylog_does() -> None:
+    message = {"version": "1.1", "host": "a", "short_message": "no", "timestamp": T0 / 1000, "level": 3, "_app": "shop"}
+    taken = Gelf(Rules()).take(Body(json.dumps(message).encode()))
+    (row,) = read(taken, Log)
+    assert (row["time"], row["entity"], row["program"], row["severity"], row["message"]) == (T0, "a", "shop", 3, "no")
+    assert (taken.reply.status, taken.reply.content) == (202, b"")
+
+
+def test_data_points_of_opentsdb_are_written_and_those_of_no_use_are_told() -> None:
+    point = {"metric": "sys.cpu", "timestamp": T0 // 1000, "value": 18, "tags": {"host": "a", "cpu": "0"}}
+    taken = OpenTsdb(Rules()).take(Body(json.dumps([point, point | {"metric": "sys.mem", "value": "7"}]).encode()))
+    assert taken.reply.status == 204
+    assert [(row["time"], row["entity"], row["metric"], row["value"]) for row in read(taken)] == [
+        (T0 // 1000 * 1000, "a", "sys.cpu{cpu=0}", 18.0), (T0 // 1000 * 1000, "a", "sys.mem{cpu=0}", 7.0),
+    ]  # fmt: skip
+    partly = OpenTsdb(Rules()).take(Body(json.dumps([point, point | {"tags": {"cpu": "0"}}]).encode()))
+    assert b"1 of 2 are left out" in partly.reply.content
+    assert partly.records == 1
+
+
+def test_sketches_are_refused_with_what_to_do_instead() -> None:
+    with pytest.raises(MalformedError, match="sketches") as told:
+        Sketches(Rules()).take(Body(b"\x0a\x00", "application/x-protobuf"))
+    assert "StatsD" in told.value.text
+
+
 @pytest.mark.parametrize(
     ("protocol", "data", "code"),
     [
@@ -108,6 +165,12 @@ def test_records_of_a_metric_stream_come_in_base64_and_are_answered_with_their_r
         (Splunk, lines(EVENT | {"host": ""}), "MACHINE_UNKNOWN"),
         (Firehose, b'{"records":[{"data":"%"}],"requestId":"r"}', "FORMAT_UNKNOWN"),
         (Firehose, b'{"records":3}', "FORMAT_UNKNOWN"),
+        (SplunkRaw, b" \n", "MESSAGE_EMPTY"),
+        (SplunkRaw, b"no host", "MACHINE_UNKNOWN"),
+        (Gelf, b'{"short_message":"x"}{"short_message":"y"}', "FORMAT_UNKNOWN"),
+        (Gelf, b"x", "JSON_MALFORMED"),
+        (OpenTsdb, b'{"metric":"x"}', "FORMAT_UNKNOWN"),
+        (OpenTsdb, b'{"metric":"x","value":1,"tags":{}}', "MACHINE_UNKNOWN"),
     ],
 )
 def test_what_is_malformed_is_refused_with_its_code(protocol: Any, data: bytes, code: str) -> None:
