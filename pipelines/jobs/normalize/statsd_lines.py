@@ -12,7 +12,7 @@ import polars as pl
 
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.remembering import remembered
-from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS
+from pipelines.jobs.normalize.samples import LONGEST
 
 COUNTER, GAUGE, SET = "c", "g", "s"
 DURATIONS = ("ms", "h", "d")
@@ -40,24 +40,18 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
         it changes a gauge rather than sets it, if a sign means that), and ``wrong``: what is wrong, null if nothing is.
     """
     parts = pl.col("line").str.splitn("|", 3)
-    tail = parts.struct.field("field_2")
-    long = tail.str.len_bytes().fill_null(0) > LONGEST_LABELS
     found = lines.select(
-        *("row", "number"),
-        other=pl.col("line").str.contains(_OTHERS),
+        *("row", "number", "line"),
         head=parts.struct.field("field_0").str.splitn(":", 2),
         type=parts.struct.field("field_1"),
-        tail=pl.when(~long).then(tail),
-        long=long,
+        tail=parts.struct.field("field_2"),
     )
     packed = pl.col("type").str.contains(":", literal=True).fill_null(False)
     if found.select(packed.any()).item():
         lists = pl.col("line").map_elements(_unpacked, pl.List(pl.String))
-        is_packed = found.select(packed).to_series()
-        mine, others = (lines.filter(each).select("row", "number", "line") for each in (is_packed, ~is_packed))
-        return fields(
-            pl.concat([others, mine.with_columns(lists).explode("line")]).sort("row", "number", maintain_order=True)
-        )
+        mine = found.select("row", "number", "line", packed=packed).filter("packed").with_columns(lists).explode("line")
+        others = found.filter(~packed).select("row", "number", "line")
+        return fields(pl.concat([others, mine.drop("packed")]).sort("row", "number", maintain_order=True))
     found = found.with_columns(
         name=pl.col("head").struct.field("field_0"),
         raw=pl.when(pl.col("type") == SET)
@@ -83,10 +77,8 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
         change=(kind == GAUGE) & raw.str.contains("^[-+]") & pl.col("stamped").is_null(),
     )
     wrong = (
-        pl.when("other")
+        pl.when(pl.col("line").str.contains(_OTHERS))
         .then(pl.lit(OTHER))
-        .when("long")
-        .then(pl.lit(f"what follows its type has more than {LONGEST_LABELS} bytes"))
         .when(raw.is_null() | kind.is_null() | (pl.col("name") == ""))
         .then(pl.lit(SHAPE))
         .when(~kind.is_in(_TYPES))

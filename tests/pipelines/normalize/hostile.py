@@ -69,7 +69,6 @@ SHAPES: list[Shape] = [
     ("statsd values", Telemetry, b"a", b":1", b"|c|#host:b"),
     ("statsd values with types", Telemetry, b"a,host=b", b":1|c", b""),
     ("statsd tags", Telemetry, b"a:1|c|#host:b", b",c:d", b""),
-    ("statsd long tag", Telemetry, b"a:1|c|#host:b", b"\\", b""),
     ("statsd fields", Telemetry, b"a:1|c", b"|x:y", b"|#host:b"),
     ("statsd checks", Log, b"", b"_sc|a|0|h:b\n", b""),
     ("flat json numbers", Telemetry, b'{"host":"a","n":[', b"1,", b"1]}"),
