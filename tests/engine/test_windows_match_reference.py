@@ -46,6 +46,7 @@ WINDOWS = {
     "tumbling": Tumbling("10s"),
     "sliding": Sliding("20s", every="5s"),
     "odd": Sliding("21s", every="7s", offset="2s"),
+    "of many slices": Sliding("40s", every="500ms", offset="200ms"),
 }
 
 Batch = list[Arrival | Watermark | Heartbeat]

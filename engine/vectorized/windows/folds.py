@@ -46,6 +46,11 @@ class Folds:
             self._lifts |= aggregate.lift()
             self._merges |= aggregate.merge()
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all partials: the columns of `SUMS` and the other tables."""
+        return sorted([*self._merges, *self.tables, *self.rates])
+
     def lift(self, records: pl.DataFrame, key: Sequence[str]) -> Tables:
         """Makes the partials of some records.
 

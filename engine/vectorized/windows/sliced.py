@@ -1,6 +1,7 @@
 """Windowed aggregation of one shard from slices: a window is put together when the watermark passes its end.
 
-State: the slices (see `SliceStore`); segment ``late/<end>`` holds the revisions of windows that late records changed.
+State: the slices (see `SliceStore`); of windows of many slices the blocks that these were merged to (see `Blocks`);
+segment ``late/<end>`` holds the revisions of windows that late records changed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
+from engine.vectorized.windows.blocks import FEWEST_SLICES, BlockReader, Blocks
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slices
@@ -23,6 +25,7 @@ from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slic
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
 _WINDOWS_AT_ONCE = 32
 """So many windows of many slices are put together at once: what is in memory follows these, not all that are due."""
+_COUNT, _NEW = "__count", "__new"
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
 
 
@@ -38,15 +41,12 @@ class SlicedWindows(Processor):
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window, config.ahead) if rate else None
-        self.retention = self.window.size_ms + self.lateness + self._reach()
+        self.many = self.window.slices_per_window >= FEWEST_SLICES
+        self.retention = self.window.size_ms + self.lateness + (self.rates.reach if self.rates else 0)
 
     def rescale(self, states: Rescaling) -> None:
         """Divides the slices, the revisions of late windows and, for rates, the last samples."""
         rescale_slices(states)
-
-    def _reach(self) -> int:
-        """How far before the slice of a late record the oldest slice lies that is needed to revise its windows."""
-        return max(self.window.size_ms - self.slice_ms, self.rates.reach if self.rates else 0)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Adds the batch to its slices; returns the windows that the watermark closed or late records changed."""
@@ -57,18 +57,20 @@ class SlicedWindows(Processor):
         too_late = pl.col(PARTIAL) + self.window.size_ms <= closed_until(progress.before, self.lateness)
         late = batch.filter(too_late).drop(PARTIAL)
         batch = batch.filter(~too_late) if late.height else batch
-        changed = self._add(batch, slices, progress.before) if batch.height else None
+        new = self._add(batch, slices, progress.before) if batch.height else None
         closed = [p for p in slices.starts if progress.before < p + self.slice_ms <= progress.now]
+        changed = new.select(self.by) if new is not None else None
         if self.rates:
             self.rates.carry(changed[PARTIAL].unique().to_list() if changed is not None else [], slices, state)
             self.rates.close(closed, slices, state)
             changed = self.rates.revise(changed, slices, progress.before)
+        blocks = self._blocks(slices, closed, state) if self.many else None
         ends = sorted({e for p in slices.starts for e in self.window.ends_between(p, progress.before, progress.now)})
-        most = _WINDOWS_AT_ONCE if self.window.slices_per_window > _WINDOWS_AT_ONCE else max(1, len(ends))
-        groups = [ends[at : at + most] for at in range(0, len(ends), most)]
-        pieces = [self._windows(group, None, slices) for group in groups]
-        if changed is not None:
-            pieces.append(self._revise(changed, slices, state, progress.before))
+        reader = BlockReader(blocks, slices, self._merged) if blocks and ends else None
+        pieces = [self._first(group, slices, reader) for group in self._portions(ends)]
+        if new is not None and changed is not None:
+            reader = BlockReader(blocks, slices, self._merged, changed.select(self.key).unique()) if blocks else None
+            pieces.append(self._revise(changed, new, slices, reader, state, progress.before))
         self._forget(slices, state, progress.now)
         held = StateCounts(slices.most_keys(), self._coming(slices, progress.now))
         return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
@@ -92,7 +94,19 @@ class SlicedWindows(Processor):
         slices.put(self._merged([slices.get(fired), late]), fired)
         if rest := of_slices(new, set(new[SUMS][PARTIAL].unique().to_list()) - fired):
             slices.add(rest)
-        return late[SUMS].select(self.by)
+        return late[SUMS].select(*self.by, pl.col("n").alias(_NEW))
+
+    def _blocks(self, slices: SliceStore, closed: list[int], state: ShardState) -> Blocks:
+        """The blocks without those of changed slices; slices that have just closed are made one part each."""
+        slices.get(closed)
+        blocks = Blocks(state, self.window, self.folds.names)
+        blocks.changed(slices.fresh | slices.replaced)
+        return blocks
+
+    def _portions(self, ends: list[int]) -> list[list[int]]:
+        """Divides windows into those that are put together at once."""
+        most = _WINDOWS_AT_ONCE if self.window.slices_per_window > _WINDOWS_AT_ONCE else max(1, len(ends))
+        return [ends[at : at + most] for at in range(0, len(ends), most)]
 
     def _merged(self, parts: Sequence[Tables]) -> Tables:
         merged = {}
@@ -109,35 +123,63 @@ class SlicedWindows(Processor):
             return start + self.retention <= now
 
         slices.save(expired, again=self.window.slices_per_window > 1)
+        if self.many:
+            Blocks(state, self.window, self.folds.names).expire(expired)
         late = state.notes.get("late", [])
         for end in filter(expired, late):
             state.remove(f"late/{end}")
         state.notes["late"] = [end for end in late if not expired(end)]
 
-    def _revise(self, changed: pl.DataFrame, slices: SliceStore, state: ShardState, before: int) -> pl.DataFrame:
-        """The new revisions of windows over changed keys and slices whose allowed lateness is not over."""
-        windows = self._explode(changed).select(*self.key, END).unique()
-        windows = windows.filter((pl.col(END) <= before) & (pl.col(END) > closed_until(before, self.lateness)))
+    def _revise(
+        self,
+        changed: pl.DataFrame,
+        new: pl.DataFrame,
+        slices: SliceStore,
+        reader: BlockReader | None,
+        state: ShardState,
+        before: int,
+    ) -> pl.DataFrame:
+        """The new revisions of windows over changed keys and slices whose allowed lateness is not over.
+
+        Args:
+            changed: The keys and slices.
+            new: How many late records each key and slice has got.
+            slices: The slices.
+            reader: Reader of these keys, for windows of many slices.
+            state: The state of the shard.
+            before: The watermark before the micro-batch.
+        """
+        due = (pl.col(END) <= before) & (pl.col(END) > closed_until(before, self.lateness))
+        windows = self._explode(changed).filter(due).select(*self.key, END).unique()
+        by = [*self.key, END]
+        added = self._explode(new).filter(due).group_by(by).agg(pl.col(_NEW).sum())
         pieces = []
-        for (end,), group in windows.partition_by(END, as_dict=True).items():
-            name = f"late/{end}"
-            spans = range(int(end) - self.window.size_ms, int(end), self.slice_ms)
-            held, empty = slices.before(spans), group.select(self.key).clear()
-            known = (held.select(self.key).unique() if held is not None else empty).with_columns(
-                pl.lit(1).alias("__known")
-            )
-            stored = state.get(name)
-            none = empty.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
-            earlier = unpack(stored)[REVISION] if stored else none
-            numbered = group.join(known, on=self.key, how="left", nulls_equal=True)
-            numbered = numbered.join(earlier, on=self.key, how="left", nulls_equal=True)
-            next_one = pl.col(REVISION).fill_null(0) + pl.col("__known").fill_null(0)
-            numbered = numbered.select(*self.key, next_one.cast(pl.Int64).alias(REVISION))
-            kept = pl.concat([earlier.join(numbered, on=self.key, how="anti", nulls_equal=True), numbered])
-            state.put(name, pack({REVISION: kept}))
-            state.notes["late"] = sorted({int(end), *state.notes.get("late", [])})
-            pieces.append(self._windows([int(end)], numbered, slices))
+        for ends in self._portions(sorted(windows[END].unique().to_list())):
+            some = windows.filter(pl.col(END).is_in(ends))
+            results = self._windows(ends, some, slices, reader).join(added, on=by, how="left", nulls_equal=True)
+            earlier = self._revisions(some, state)
+            told = (pl.col(_COUNT) > pl.col(_NEW).fill_null(0)).cast(pl.Int64)
+            revision = (pl.col(REVISION).fill_null(0) + told).alias(REVISION)
+            results = results.join(earlier, on=by, how="left", nulls_equal=True).with_columns(revision)
+            self._keep_revisions(earlier, results.select(*by, REVISION), state)
+            late = pl.lit("late").alias(TIMING)
+            pieces.append(results.with_columns(pl.col(REVISION).alias(PANE), late).drop(_COUNT, _NEW))
         return pl.concat(pieces, how="vertical_relaxed") if pieces else pl.DataFrame()
+
+    def _revisions(self, windows: pl.DataFrame, state: ShardState) -> pl.DataFrame:
+        """The revisions that late records have brought before, in all windows with one of these ends."""
+        earlier = [windows.clear().with_columns(pl.lit(0, pl.Int64).alias(REVISION))]
+        for end in windows[END].unique().to_list():
+            if stored := state.get(f"late/{end}"):
+                earlier.append(unpack(stored)[REVISION].with_columns(pl.lit(end, pl.Int64).alias(END)))
+        return pl.concat(earlier, how="diagonal_relaxed")
+
+    def _keep_revisions(self, earlier: pl.DataFrame, new: pl.DataFrame, state: ShardState) -> None:
+        others = earlier.join(new, on=[*self.key, END], how="anti", nulls_equal=True)
+        kept = pl.concat([others, new.select(others.columns)], how="vertical_relaxed")
+        for (end,), revisions in kept.partition_by(END, as_dict=True, include_key=False).items():
+            state.put(f"late/{end}", pack({REVISION: revisions}))
+        state.notes["late"] = sorted({*state.notes.get("late", []), *kept[END].to_list()})
 
     def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
         """For each row, one row for each window that contains its slice."""
@@ -158,26 +200,31 @@ class SlicedWindows(Processor):
             [some.with_columns(pl.lit(e, pl.Int64).alias(END)) for e, some in zip(ends, inside, strict=True)]
         )
 
-    def _windows(self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore) -> pl.DataFrame:
-        """Results of the windows with these ends: of all keys, revision 0, or of the keys and revisions in ``only``."""
-        first, last = ends[0] - self.window.size_ms, ends[-1]
-        tables = slices.get(p for p in slices.starts if first <= p < last)
+    def _over(self, ends: list[int], slices: SliceStore, reader: BlockReader | None) -> Tables:
+        """What the windows with these ends hold; the column `END` says which window a row belongs to."""
+        if reader is None:
+            tables = slices.get(p for p in slices.starts if ends[0] - self.window.size_ms <= p < ends[-1])
+            return {name: self._within(table, ends) for name, table in tables.items()}
+        parts = []
+        for end in ends:
+            window = pl.lit(end, pl.Int64).alias(END)
+            for tables in reader.of_window(end):
+                parts.append({name: table.with_columns(window) for name, table in tables.items()})
+        return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in tables_by_name(parts)}
 
-        def over(name: str) -> pl.DataFrame | None:
-            if name not in tables:
-                return None
-            rows = self._within(tables[name], ends)
-            return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi", nulls_equal=True)
-
-        by = [*self.key, END]
-        sums = over(SUMS)
-        assert sums is not None
+    def _windows(
+        self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore, reader: BlockReader | None
+    ) -> pl.DataFrame:
+        """Results of the windows with these ends, of all keys or of those in ``only``, with their number of records."""
+        tables, by = self._over(ends, slices, reader), [*self.key, END]
+        if only is not None:
+            tables = {name: t.join(only, on=by, how="semi", nulls_equal=True) for name, t in tables.items()}
+        sums = tables[SUMS]
         several = self.window.slices_per_window > 1
         sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums)
-        rates = over(RATES)
         if self.rates:
             none = sums.select(*by, pl.lit(None, pl.Float64).alias(INCREASE), pl.lit(None, pl.Int64).alias(ELAPSED))
-            totals = grouped(rates, by, _SUMMED_RATES) if rates is not None else none.clear()
+            totals = grouped(tables[RATES], by, _SUMMED_RATES) if RATES in tables else none.clear()
             sums = sums.join(totals, on=by, how="left", nulls_equal=True)
         result = sums.select(
             *self.key,
@@ -185,12 +232,13 @@ class SlicedWindows(Processor):
             END,
             *self.folds.finished(),
             *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
+            pl.col("n").alias(_COUNT),
         )
-        read = {name: rows for name in self.folds.tables if (rows := over(name)) is not None}
-        result = self.folds.with_tables(result, read, by)
-        if only is None:
-            result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
-        else:
-            result = result.join(only, on=self.key, how="left", nulls_equal=True)
-        timing = pl.lit("on_time" if only is None else "late").alias(TIMING)
-        return result.with_columns(pl.col(REVISION).alias(PANE), timing).sort(END, *self.key)
+        read = {name: tables[name] for name in self.folds.tables if name in tables}
+        return self.folds.with_tables(result, read, by).sort(END, *self.key)
+
+    def _first(self, ends: list[int], slices: SliceStore, reader: BlockReader | None) -> pl.DataFrame:
+        """The first results of the windows with these ends."""
+        zero, timing = pl.lit(0, pl.Int64), pl.lit("on_time").alias(TIMING)
+        results = self._windows(ends, None, slices, reader).drop(_COUNT)
+        return results.with_columns(zero.alias(REVISION), zero.alias(PANE), timing)

@@ -21,7 +21,7 @@ Merge = Callable[[Sequence[Tables]], Tables]
 
 
 class SliceStore:
-    """The slices during one micro-batch: the stored ones, what the batch adds, and what changed slices held before.
+    """The slices during one micro-batch: the stored ones, and what the batch adds.
 
     State: the log ``slices``. The mark of a part is the start of its slice, its number of rows is that of its keys.
 
@@ -36,7 +36,6 @@ class SliceStore:
         self.fresh: set[int] = set()
         self.whole: Tables = {}
         self.read: set[int] = set()
-        self.was: Tables = {}
         self.replaced: set[int] = set()
 
     @property
@@ -59,27 +58,33 @@ class SliceStore:
         if missing:
             single = {start for start in missing if self.log.count(start) + (start in self.fresh) == 1}
             several = missing - single
-            pieces = self._pieces(single)
+            pieces = self.pieces(single)
             if several:
-                pieces.append(self.merge(self._pieces(several)))
+                pieces.append(self.merge(self.pieces(several)))
             self.whole = _joined([self.whole, *pieces])
             self.read |= missing
         return of_slices(self.whole, wanted) if self.read - wanted else self.whole
 
     def put(self, tables: Tables, starts: set[int]) -> None:
         """Replaces the tables of some slices."""
-        self.was = _joined([self.was, self.get(starts - self.replaced)])
         self.whole = _joined([of_slices(self.whole, self.read - starts), tables])
         self.added = of_slices(self.added, self.fresh - starts)
         self.fresh -= starts
         self.read |= starts
         self.replaced |= starts
 
-    def before(self, starts: Iterable[int]) -> pl.DataFrame | None:
-        """The partials of some slices before the batch."""
-        wanted = set(starts)
-        was = of_slices(self.was, wanted & self.replaced)
-        return _joined([self.get(wanted - self.replaced), was]).get(SUMS)
+    def each_read(self) -> dict[int, Tables]:
+        """The tables of each slice that has been read or replaced in this micro-batch, by its start."""
+        return dict(_by_slice(self.whole, self.read))
+
+    def pieces(self, starts: set[int]) -> list[Tables]:
+        """The stored tables of some slices as they are, and what the batch adds to them."""
+        pieces = []
+        for start in starts:
+            number = pl.lit(start, pl.Int64).alias(PARTIAL)
+            for tables in map(self.log.read, self.log.of(start)):
+                pieces.append({name: table.with_columns(number) for name, table in tables.items()})
+        return [*pieces, of_slices(self.added, starts & self.fresh)]
 
     def save(self, expired: Callable[[int], bool], again: bool) -> None:
         """Stores what was added, and removes expired slices.
@@ -106,15 +111,6 @@ class SliceStore:
     def most_keys(self) -> int:
         """The number of keys in the largest slice; for a slice in several parts, that of its largest part."""
         return self.log.most_rows
-
-    def _pieces(self, starts: set[int]) -> list[Tables]:
-        """The stored tables of some slices, and what the batch adds to them."""
-        pieces = []
-        for start in starts:
-            number = pl.lit(start, pl.Int64).alias(PARTIAL)
-            for tables in map(self.log.read, self.log.of(start)):
-                pieces.append({name: table.with_columns(number) for name, table in tables.items()})
-        return [*pieces, of_slices(self.added, starts & self.fresh)]
 
 
 def rescale_slices(states: Rescaling) -> None:
