@@ -77,7 +77,7 @@ class Blocks:
 
     def length(self, level: int) -> int:
         """Length of a block, milliseconds."""
-        return self.window.slice_ms * FAN_OUT**level
+        return self.window.slice_ms * int(FAN_OUT**level)
 
 
 class BlockReader:
