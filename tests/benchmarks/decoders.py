@@ -116,7 +116,7 @@ def _vector(at: int) -> dict[str, Any]:
 
 
 def _csv(at: int) -> bytes:
-    rows = [f"{_T0 // 1000},{_host(at)},eth{n % 4},{n}.5,{at},0.25" for n in range(20)]
+    rows = [f"{_T0 // 1000},{_host(at)},eth{n},{n}.5,{at},0.25" for n in range(20)]
     return "\n".join(["time,host,interface,rx,tx,load", *rows]).encode()
 
 
