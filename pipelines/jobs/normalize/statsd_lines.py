@@ -23,6 +23,10 @@ _STAMP = r"^[0-9]{1,12}(?:\.[0-9]{1,9})?$"
 _TAGGED = re.compile(r"([^,;#]+)[,;#](.+)")
 _BETWEEN = re.compile(r"[,;#]")
 _OTHERS = r"^(?:_e\{[0-9]+,[0-9]+\}:|_sc\|)"
+LONGEST_LINE = 65_507
+"""The most bytes of a line: no longer one fits into a datagram, by which StatsD is sent."""
+_TOO_LONG = ""
+"""Stands for a longer line, so that no copies of its parts are made; lines that come are never empty."""
 OTHER = "an event or a service check is no sample; it belongs in the topic logs.agents"
 SHAPE = "accepted: name:value|type, such as web.requests:1|c|@0.1|#host:web-1"
 
@@ -39,6 +43,8 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
         of sets), ``rate`` (1 if there is none), ``stamp`` (epoch milliseconds, null without one), ``change`` (whether
         it changes a gauge rather than sets it, if a sign means that), and ``wrong``: what is wrong, null if nothing is.
     """
+    short = pl.col("line").str.len_bytes() <= LONGEST_LINE
+    lines = lines.with_columns(line=pl.when(short).then("line").otherwise(pl.lit(_TOO_LONG)))
     parts = pl.col("line").str.splitn("|", 3)
     found = lines.select(
         *("row", "number", "line"),
@@ -77,7 +83,9 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
         change=(kind == GAUGE) & raw.str.contains("^[-+]") & pl.col("stamped").is_null(),
     )
     wrong = (
-        pl.when(pl.col("line").str.contains(_OTHERS))
+        pl.when(pl.col("line") == _TOO_LONG)
+        .then(pl.lit(f"it has more than {LONGEST_LINE} bytes, the most that a datagram carries"))
+        .when(pl.col("line").str.contains(_OTHERS))
         .then(pl.lit(OTHER))
         .when(raw.is_null() | kind.is_null() | (pl.col("name") == ""))
         .then(pl.lit(SHAPE))

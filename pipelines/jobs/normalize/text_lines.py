@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, LINE_INVALID, Refusals
 
+_BLANKS = " \t\r\n"
+
 
 def texts(values: pa.Array, refusals: Refusals) -> pl.DataFrame:
     """The messages that are text: columns ``row`` and ``text``; the others are refused (``FORMAT_UNKNOWN``).
@@ -17,13 +19,13 @@ def texts(values: pa.Array, refusals: Refusals) -> pl.DataFrame:
         values: The messages.
         refusals: Where messages without a value, and those that are no UTF-8, are added.
     """
-    frame = pl.DataFrame({"text": pl.Series(values=pl.from_arrow(values.cast(pa.large_binary())), dtype=pl.Binary)})
     try:
-        frame = frame.with_columns(pl.col("text").cast(pl.String))
-    except pl.exceptions.PolarsError:
-        frame = pl.DataFrame({"text": [_text(value) for value in values.to_pylist()]}, {"text": pl.String})
+        utf8 = values.cast(pa.large_string())  # Arrow looks at the bytes where they are; Polars would copy them
+    except pa.ArrowInvalid:
+        utf8 = pa.array([_text(value) for value in values.to_pylist()], pa.large_string())
+    frame = pl.DataFrame({"text": pl.Series(values=pl.from_arrow(utf8), dtype=pl.String)})
     frame = frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int32))
-    blank = pl.col("text").str.strip_chars().fill_null("") == ""
+    blank = ~pl.col("text").str.contains(r"\S").fill_null(False)
     for row in frame.filter(blank)["row"].to_list():
         refusals.add(row, FORMAT_UNKNOWN, "the message is empty, or no text (UTF-8)")
     return frame.filter(~blank)
@@ -36,7 +38,7 @@ def _text(value: bytes | None) -> str | None:
         return None
 
 
-def lines(values: pa.Array, refusals: Refusals, whole: str = "", end: str = " \t\r\n") -> pl.DataFrame:
+def lines(values: pa.Array, refusals: Refusals, whole: str = "", end: str = _BLANKS) -> pl.DataFrame:
     """The lines of the messages: columns ``row``, ``number`` (the line in its message, from 1) and ``line``.
 
     Line ends, blank lines and blanks at both ends are left out.
@@ -65,7 +67,9 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "", end: str = " \t
             split = pl.when("quoted").then(split.list.eval(pl.element().filter(pl.element() != ""))).otherwise(split)
     numbers = pl.int_ranges(1, pl.col("line").list.len() + 1, dtype=pl.Int32).alias("number")
     frame = frame.select("row", line=split).with_columns(numbers).explode("line", "number")
-    frame = frame.with_columns(pl.col("line").str.strip_chars_start(" \t\r\n").str.strip_chars_end(end))
+    line = pl.col("line").str
+    stripped = line.strip_chars(end) if end == _BLANKS else line.strip_chars_start(_BLANKS).str.strip_chars_end(end)
+    frame = frame.with_columns(line=stripped)
     return frame.filter(pl.col("line").fill_null("") != "")
 
 

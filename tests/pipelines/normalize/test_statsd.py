@@ -140,3 +140,14 @@ def test_events_in_a_topic_of_metrics_are_told_where_they_belong() -> None:
     ((_, code, why),) = decoded(AnyFormatDecoder(Telemetry), b"_sc|x|1|h:a").refused
     assert (code, "logs.agents" in why) == ("FORMAT_UNKNOWN", True)
     assert decoded(AnyFormatDecoder(Log), b"_sc|x|1|h:a").refused == []
+
+
+def test_a_line_longer_than_a_datagram_is_left_out_with_its_reason_and_its_neighbours_are_used() -> None:
+    tags = b"a:1|c|#host:b,c:d\n"
+    values = b"a" + b":1" * 30_000 + b"|c|#host:b\n"  # 60,012 bytes
+    alone = decoded(StatsdDecoder(), tags + values)
+    found = decoded(StatsdDecoder(), tags + b"a:1|c|#host:b" + b",c:d" * 16_400 + b"\n" + values)
+    assert found.records.num_rows == alone.records.num_rows == 30_001
+    assert [(code, why.split(",")[0]) for _, code, why in found.refused] == [
+        ("LINE_INVALID", "line 2: it has more than 65507 bytes")
+    ]
