@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.spec.choice import check_choice
+from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 
 Format = Literal["columnar", "json"]
@@ -23,6 +24,9 @@ class Output:
         by: The column whose hash decides a record's partition; empty: the first one of the record type's identity.
         key: Columns that make up the key of a JSON message, as a JSON object; of a compacted topic, Kafka keeps the
             last message of each key. Empty: the key is the text of the column that decides the partition.
+
+    Raises:
+        NewnormalError: ``OUTPUT_MISFIT`` if there is no column by which the topic is partitioned; ``CHOICE_INVALID``.
     """
 
     topic: str
@@ -34,6 +38,15 @@ class Output:
 
     def __post_init__(self) -> None:
         check_choice(self.format, Format, f"format of output {self.topic}")
+        name = self.record.__name__
+        if not self.by and not self.record.identity:
+            what = f"{name} has no identity, and no column is named by which the topic is partitioned"
+        elif self.partitioned_by not in self.record.arrow_schema().names:
+            what = f"{name} lacks {self.partitioned_by}, by which the topic is partitioned"
+        else:
+            return
+        accepted = f'identity = ("<column>",) in the class {name}, or Output(..., by="<column>")'
+        raise NewnormalError("OUTPUT_MISFIT", what, f"output {self.topic}", accepted, "no job")
 
     @property
     def partitioned_by(self) -> str:

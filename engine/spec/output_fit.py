@@ -41,8 +41,6 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
     for field in wanted:
         if what := _misfit(field, results, name, "the results", "which the results miss"):
             wrong.append(what)
-    if output.partitioned_by not in wanted.names:
-        wrong.append(f"{name} lacks {output.partitioned_by}, by which the topic is partitioned")
     if wrong:
         columns = ", ".join(f"{field.name} ({field.type})" for field in results if not field.name.startswith("__"))
         accepted = f"a record type for the columns {columns}; or select(...) before write()"

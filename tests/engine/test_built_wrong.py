@@ -342,3 +342,14 @@ class Measured(Record):
 def test_whole_and_broken_numbers_may_be_written_to_a_field_of_broken_ones() -> None:
     made = keyed().window(Tumbling("10s")).aggregate(n=Count(), mean=Mean("weight")).write("measured", Measured)
     assert made.outputs[0].record is Measured
+
+
+@pytest.mark.parametrize("role", ["main", "late", "dead", "side"])
+@pytest.mark.parametrize("by", ["", "nothing"])
+def test_an_output_without_a_column_to_partition_by_is_refused_when_it_is_built(role: str, by: str) -> None:
+    """A record that came too late stopped the job where its late topic had a record type without an identity."""
+    with pytest.raises(NewnormalError) as refused:
+        given = Output("words.other", Word, by=by)
+        keyed().write("words", **{"output" if role == "main" else role: {"aside": given} if role == "side" else given})
+    assert refused.value.code == "OUTPUT_MISFIT"
+    assert "partitioned" in refused.value.what
