@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 
 from engine.runtime.reading import read
@@ -15,6 +17,9 @@ from engine.spec.errors import NewnormalError
 from engine.spec.source import Source
 from engine.watermarks import WatermarkTracker
 from pipelines.query.windowed_sql import END, Query, Spec, placeholder, windowed
+
+_GROWS = re.compile(r"\bsum\s*\(|\w\s*\*\s*[\w(]|\)\s*\*", re.IGNORECASE)
+"""Queries with sums or products, which may be larger than what they are made of."""
 
 
 def evaluate(query: Query, tables: Mapping[str, pl.DataFrame], only: int | None = None) -> pl.DataFrame:
@@ -26,7 +31,8 @@ def evaluate(query: Query, tables: Mapping[str, pl.DataFrame], only: int | None 
         only: End of the only window that the query is evaluated for, epoch milliseconds; ``None``: all windows.
 
     Raises:
-        NewnormalError: ``SQL_INVALID``, with the error of Polars; ``TOPIC_UNKNOWN``.
+        NewnormalError: ``SQL_INVALID``, with the error of Polars; ``TOPIC_UNKNOWN``; ``RESULT_BEYOND`` if an integer of
+            the result does not fit into 64 bits.
     """
     frames = {name: _of_window(table, query, only) for name, table in tables.items()}
     try:
@@ -36,10 +42,27 @@ def evaluate(query: Query, tables: Mapping[str, pl.DataFrame], only: int | None 
                     raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {spec.table}", "query", ", ".join(tables))
                 whole = windowed(tables[spec.table], spec)
                 frames[placeholder(number)] = whole if only is None else whole.filter(pl.col(END) == only)
-        return pl.SQLContext(frames).execute(query.text, eager=True)
+        if not _GROWS.search(query.text):
+            return pl.SQLContext(frames).execute(query.text, eager=True)
+        wide = {name: frame.with_columns(cs.integer().cast(pl.Int128)) for name, frame in frames.items()}
+        return _in_64_bits(pl.SQLContext(wide).execute(query.text, eager=True), query)
     except pl.exceptions.PolarsError as error:
         what = str(error).splitlines()[0]
         raise NewnormalError("SQL_INVALID", what, query.text, f"tables: {', '.join(tables) or 'none'}") from error
+
+
+def _in_64_bits(result: pl.DataFrame, query: Query) -> pl.DataFrame:
+    """The result of a query over integers of 128 bits, which do not wrap, in 64 bits.
+
+    Raises:
+        NewnormalError: ``RESULT_BEYOND``.
+    """
+    for name in result.select(cs.by_dtype(pl.Int128)).columns:
+        if result[name].cast(pl.Int64, strict=False).null_count() > result[name].null_count():
+            what = f"{name} does not fit into 64 bits"
+            accepted = "integers from -2^63 to 2^63 - 1; or broken numbers: sum(cast(x as double))"
+            raise NewnormalError("RESULT_BEYOND", what, query.text, accepted, "no result")
+    return result.with_columns(cs.by_dtype(pl.Int128).cast(pl.Int64))
 
 
 def _of_window(table: pl.DataFrame, query: Query, only: int | None) -> pl.DataFrame:

@@ -261,3 +261,21 @@ def test_a_query_that_begins_in_the_middle_tells_the_windows_that_begin_at_its_f
         query.take("x", messages(samples(5), first))
         query.take("x", messages(samples(12, 15, 25), T0 + 30_000))
         assert [end for end, _ in query.results()] == told, first
+
+
+@pytest.mark.parametrize("text", ["sum(n)", "sum(n * 3)", "max(n * n)", "sum(n) - 5", "sum(n) OVER (PARTITION BY k)"])
+def test_an_integer_that_leaves_64_bits_is_an_error_and_never_wraps(text: str) -> None:
+    x = pl.DataFrame({"k": ["a", "a"], "n": [9 * 10**18, 9 * 10**18]})
+    with pytest.raises(NewnormalError) as refused:
+        rows(f"SELECT {text} AS s FROM x", x=x)
+    assert refused.value.code == "RESULT_BEYOND"
+
+
+def test_sums_in_64_bits_stay_integers_whatever_they_pass_on_the_way() -> None:
+    x = pl.DataFrame({"time": [T0, T0 + 1, T0 + 2], "k": ["a", "a", "b"], "n": [9 * 10**18, 9 * 10**18, 7]})
+    text = "SELECT k, sum(n) - 9000000000000000000 AS s, max(time) AS t FROM x GROUP BY k ORDER BY k"
+    got = evaluate(parse(text), {"x": x})
+    assert got.rows() == [("a", 9 * 10**18, T0 + 1), ("b", 7 - 9 * 10**18, T0 + 2)]
+    assert set(got.schema.values()) == {pl.String(), pl.Int64()}
+    windows = "SELECT window_start, sum(time - time) AS zero FROM tumble(x, time, '10s') GROUP BY window_start"
+    assert rows(windows, x=x) == [(T0, 0)]
