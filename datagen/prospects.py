@@ -86,9 +86,8 @@ def prospects(what: Programme, watermarks: Mapping[int, int], settings: Settings
     if watermarks:
         table = np.array([watermarks[partition] for partition in sorted(watermarks)], np.int64)
         at = table[slots(what.frame["entity"].cast(pl.String), len(table))]
-    window = settings.window
-    slide = duration_ms(window.every or window.size)
-    closed = times // slide * slide + duration_ms(window.size) + duration_ms(window.allowed_lateness)
+    slide = settings.window.step_ms
+    closed = times // slide * slide + settings.window.open_for_ms
     late = (closed <= at) & ~early & ~ahead
     least = int(at[late].min()) if late.any() else NEVER
     return Prospects(len(times), int(late.sum()), int(ahead.sum()), int(early.sum()), least)

@@ -55,7 +55,7 @@ def site(
         reference=_written(REFERENCE, None),
         window=duration_ms(settings.window.size),
         out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
-        lateness=duration_ms(settings.window.allowed_lateness),
+        lateness=settings.window.lateness_ms,
         until=until,
     )
 

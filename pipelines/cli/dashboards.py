@@ -247,7 +247,7 @@ def _site(settings: Settings, versions: str) -> Site:
     """The installation that settings describe."""
     from dashboards.panels import Site  # noqa: PLC0415  only where it is needed
 
-    step = duration_ms(settings.window.every or settings.window.size)
+    step = settings.window.step_ms
     window = f"{step}ms" if step % 1000 else f"{step // 1000}s"
     return Site(settings.alias, _names(versions), settings.incident_alias, window)
 

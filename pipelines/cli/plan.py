@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 
 from engine.explain.printing import visible
-from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.plan import advice, coefficients, needs, render
@@ -77,7 +76,7 @@ def plan(
         index_retention_ms=length(index_kept, "--index-retention"),
         emit=chosen,
         replication=whole(replication or settings.kafka.replication, "--replication", 1, 7),
-        lateness_ms=duration_ms(settings.window.allowed_lateness),
+        lateness_ms=settings.window.lateness_ms,
         context_before=settings.detector.context_before,
         metrics=number(metrics, "--metrics", 1),
         stored=None if stored is None else number(stored, "--stored", 0, 1),

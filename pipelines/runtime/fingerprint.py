@@ -112,7 +112,7 @@ def _kept(checkpoint: Path) -> dict[str, str]:
 
 def _value(settings: Settings, name: str) -> str:
     if name == "window.every":
-        return settings.window.every or settings.window.size
+        return settings.window.step
     return str(reduce(getattr, name.split("."), settings))
 
 

@@ -145,8 +145,7 @@ def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offs
 def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:
     """Whether a job's watermark says that no record before the end can still change a result."""
     watermark = driver.status.tallies[job].watermark
-    window = settings.window
-    return watermark is not None and watermark >= end + duration_ms(window.size) + duration_ms(window.allowed_lateness)
+    return watermark is not None and watermark >= end + settings.window.open_for_ms
 
 
 def _large_batches(settings: Settings, program: VersionProgram) -> Settings:

@@ -22,11 +22,12 @@ from engine.spec.errors import NewnormalError
 from models.model_config import Described, ModelConfig, changed, described
 from models.numbers.arrays import Array
 from pipelines.contracts.settings import load
-from pipelines.evaluation import datasets, show
+from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.vus import period, vus_pr
 from pipelines.jobs.detect.metrics.detection import Detection
 from tests.benchmarks import kinds, nab, vus
+from tests.benchmarks.measures import datasets
 
 Figures = dict[str, float]
 """Measures by name, each in points of 100."""

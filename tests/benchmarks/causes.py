@@ -8,8 +8,8 @@ from typing import Any
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.evaluation import show
-from pipelines.evaluation.causes import Answer, answers, calibration, hits
-from pipelines.evaluation.faults import recordings
+from tests.benchmarks.measures.causes import Answer, answers, calibration, hits
+from tests.benchmarks.measures.faults import recordings
 
 
 def run(data: Path, out: Path) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig
 from datagen.simulator.incidents import InjectedIncident
 from pipelines.contracts.settings import load
-from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.job import rules
 from tests.benchmarks import kinds
+from tests.benchmarks.measures.news import NEWS, episodes_of, news_of
 from tests.pipelines.incidents.cases import placed
 
 FASTER = 30

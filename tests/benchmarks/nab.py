@@ -12,10 +12,11 @@ import polars as pl
 from models.config import DetectorConfig
 from models.model_config import ModelConfig
 from pipelines.contracts.settings import DetectorSettings, load
-from pipelines.evaluation import datasets, nab, show
+from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
-from pipelines.evaluation.variations import variation
 from pipelines.jobs.detect.metrics.detection import Detection
+from tests.benchmarks.measures import datasets, nab
+from tests.benchmarks.measures.variations import variation
 
 SHOWN = 6
 """Series plotted."""

@@ -16,12 +16,13 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.contracts.settings import load
-from pipelines.evaluation import baselines, datasets, show
+from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
-from pipelines.evaluation.told import Labelled, Told, at_most, one_line, told
-from pipelines.evaluation.told_incidents import ToldIncident, as_one_site, is_near, measured, told_incidents
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.job import rules
+from tests.benchmarks.measures import baselines, datasets
+from tests.benchmarks.measures.told import Labelled, Told, at_most, one_line, told
+from tests.benchmarks.measures.told_incidents import ToldIncident, as_one_site, is_near, measured, told_incidents
 
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """False alarms a series and month at which scores are compared."""

@@ -12,9 +12,10 @@ import polars as pl
 from models.numbers.arrays import Array
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
-from pipelines.evaluation import baselines, bootstrap, datasets, show
+from pipelines.evaluation import bootstrap, show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
+from tests.benchmarks.measures import baselines, datasets
 
 Scores = dict[str, dict[str, np.ndarray]]
 """Scores by series and method."""

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from dashboards.grafana.models import dashboards, data_sources
+from dashboards.grafana.server import Grafana
 from dashboards.panels import Site
+from engine.spec.errors import NewnormalError
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 
@@ -32,6 +34,7 @@ class Held:
     boards: dict[str, Any] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     editor: bool = True
+    elsewhere: str = ""
     url: str = ""
 
     def board(self, title: str) -> dict[str, Any]:
@@ -43,7 +46,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         *_, kind, uid = self.path.split("/")
-        if self.path == "/api/health":
+        if self.held.elsewhere:
+            self._redirect(self.held.elsewhere)
+        elif self.path == "/api/health":
             self._send(200, {"database": "ok", "version": self.held.version})
         elif self.headers.get("Authorization") != BEARER:
             self._send(401, {"message": "Unauthorized"})
@@ -86,6 +91,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
+
+    def _redirect(self, url: str) -> None:
+        self.send_response(301)
+        self.send_header("Location", url)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_: Any) -> None:
         """Says nothing: the test's output is not the server's log."""
@@ -159,6 +170,7 @@ def test_what_a_user_changed_or_moved_stays(held: Held, capsys: pytest.CaptureFi
     [
         ({"version": "9.5.2"}, [], "DASHBOARD_SERVER_VERSION"),
         ({"version": ""}, [], "DASHBOARD_SERVER_REFUSED"),
+        ({"elsewhere": "https://127.0.0.1:1/"}, [], "DASHBOARD_SERVER_REFUSED"),
         ({"editor": False}, [], "DASHBOARD_SERVER_FORBIDDEN"),
         ({}, ["--credentials", "wrong"], "DASHBOARD_SERVER_FORBIDDEN"),
         ({}, ["--kibana", "http://127.0.0.1:1"], "USAGE_INVALID"),
@@ -179,6 +191,18 @@ def test_what_does_not_work_is_said(
 def test_an_address_without_a_grafana_is_said(url: str, held: Held, capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(app, ["dashboards", "install", "--grafana", url]) == 2
     assert capsys.readouterr().err.startswith("DASHBOARD_SERVER_UNREACHABLE: ")
+
+
+def test_neither_a_proxy_nor_a_login_of_the_environment_is_used(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    Path("netrc").write_text("machine 127.0.0.1 login somebody password else\n")
+    monkeypatch.setenv("NETRC", "netrc")
+    assert run(held, "install") == 0
+
+
+def test_an_address_of_ipv6_and_with_a_path_is_asked_as_it_is_written() -> None:
+    with pytest.raises(NewnormalError, match=r"/ops/api/health"):
+        Grafana("http://[::1]:1/ops/", {}).check()
 
 
 def test_names_of_what_is_shown_fit_together() -> None:

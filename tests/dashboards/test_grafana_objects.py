@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dashboards.grafana.definitions import Dashboard, DataSource
 from dashboards.grafana.models import dashboards, data_sources
 from dashboards.panels import DASHBOARDS, Site
 from dashboards.panels.catalogue import same_fields
 from dashboards.panels.query import Documents, Top
 from dashboards.panels.site import field_types
 from pipelines.contracts.records.severity import severity_of
+from tests.dashboards.grafana_definitions import Dashboard, DataSource
 
 SITE = Site("plant.novelties", ("v1", "v2"), "plant.incidents")
 BOARDS, SOURCES = dashboards(SITE), data_sources(SITE, "http://search:9200")

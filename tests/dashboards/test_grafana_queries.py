@@ -9,12 +9,12 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from dashboards.grafana.models import dashboards, data_sources
-from dashboards.grafana.requests import requests
 from dashboards.grafana.targets import measures_of
 from dashboards.panels import Site
 from dashboards.panels.answer import TimeRange
 from dashboards.panels.panel import Dashboard, Panel
 from dashboards.panels.query import Documents
+from tests.dashboards.grafana_requests import requests
 from tests.dashboards.panel_documents import END, START, expected
 from tests.dashboards.test_kibana_queries import PANELS, filled  # noqa: F401  a fixture
 

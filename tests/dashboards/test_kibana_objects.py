@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dashboards.kibana.models import DashboardObject, DataView
 from dashboards.kibana.saved_objects import ndjson, saved_objects
 from dashboards.panels import DASHBOARDS, Site, placed
 from dashboards.panels.query import Documents, Top
 from dashboards.panels.site import field_types
 from pipelines.contracts.records.severity import severity_of
+from tests.dashboards.kibana_definitions import DashboardObject, DataView
 
 LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents"))).splitlines()
 OBJECTS = [json.loads(line) for line in LINES]

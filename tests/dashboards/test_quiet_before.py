@@ -17,7 +17,6 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Store, create_app
 from dashboards.grafana import models as grafana
-from dashboards.grafana.requests import requests as grafana_requests
 from dashboards.kibana.requests import requests as kibana_requests
 from dashboards.kibana.saved_objects import saved_objects
 from dashboards.panels import DASHBOARDS, Site
@@ -30,6 +29,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.job import detector
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from tests.dashboards.grafana_requests import requests as grafana_requests
 from tests.pipelines.detect.test_operator import at, features, heartbeats
 
 WINDOWS, ONSET = 420, 180

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from engine.address import Address
 from engine.spark import hadoop_path
 from engine.spark.checkpoint_lock import NO_NAMESPACE
-from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
 from pipelines.contracts.settings.access import contradictions as access_contradictions
@@ -93,7 +92,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if kafka.partitions % shards:
         what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
         wrong["kafka.partitions"] = (what, "a multiple of it: one shard writes each topic partition")
-    size, every = duration_ms(window.size), duration_ms(window.every or window.size)
+    size, every = window.size_ms, window.step_ms
     if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
         wrong["window.every"] = (what, f"a divisor of the size, at least size / {_MOST_SLICES}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from engine.spec.duration import duration_ms
 from pipelines.contracts.setting_types import Duration, Length, OptionalLength
 from pipelines.contracts.settings.section import Section
 
@@ -16,3 +17,28 @@ class WindowSettings(Section):
     allowed_lateness: Duration = Field(
         "10m", description="how far the watermark may be past a window's end while late records still revise it"
     )
+
+    @property
+    def size_ms(self) -> int:
+        """Length of a window, milliseconds."""
+        return duration_ms(self.size)
+
+    @property
+    def step(self) -> str:
+        """Time between the ends of two windows of a series: their slide, or their size if they do not overlap."""
+        return self.every or self.size
+
+    @property
+    def step_ms(self) -> int:
+        """The same, milliseconds."""
+        return duration_ms(self.step)
+
+    @property
+    def lateness_ms(self) -> int:
+        """How far the watermark may be past a window's end while late records still revise it, milliseconds."""
+        return duration_ms(self.allowed_lateness)
+
+    @property
+    def open_for_ms(self) -> int:
+        """How long a window may still change after it began, in event time: its length and the allowed lateness."""
+        return self.size_ms + self.lateness_ms

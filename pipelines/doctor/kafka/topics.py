@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # t
 from dashboards.quantities import duration
 from engine.address import kafka_options
 from engine.kafka.admin import partition_counts
-from engine.spec.duration import duration_ms
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs import JOBS, LINKS, TOPICS
@@ -62,7 +61,7 @@ def topics(context: Context) -> list[Finding]:
 
 def _retention(context: Context, names: list[str]) -> list[Finding]:
     settings = context.settings
-    least = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
+    least = settings.window.open_for_ms
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
     client = AdminClient({**kafka_options(context.bootstrap), **quiet})
     asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names], request_timeout=10.0)

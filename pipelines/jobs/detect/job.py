@@ -5,7 +5,6 @@ The detectors share only the topic that they write; neither waits for the other'
 
 from __future__ import annotations
 
-from engine.spec.duration import duration_ms
 from engine.spec.job import Job
 from engine.spec.output import Output, Side
 from engine.spec.source import Source
@@ -29,7 +28,7 @@ def detector(settings: Settings) -> Job:
     """`features` → `novelties`: verdicts on each series and each machine; `detector.state`: beliefs on them."""
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
-    horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
+    horizon = settings.window.open_for_ms
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
     judges = Metrics(horizon, settings.kafka.partitions, settings.end)
@@ -48,7 +47,7 @@ def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: verdicts on each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end", most_series(settings)))
     stream = features.merge(Stream.read(control_messages(settings, reports=False))).key_by("entity", "metric")
-    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings, sliding=False))
+    process = Detect(settings.detector, Logs(settings.window.size_ms), _around(settings, sliding=False))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     side = {NEWS: _news(settings, topics.LOG_NEWS)}
@@ -65,11 +64,11 @@ def _around(settings: Settings, *, sliding: bool = True) -> Around | None:
     chosen = settings.detector
     if chosen.emit != "context":
         return None
-    size = duration_ms(settings.window.size)
-    step = duration_ms(settings.window.every) if settings.window.every and sliding else size
+    window = settings.window
+    step = window.step_ms if sliding else window.size_ms
     before, after = (number * step for number in (chosen.context_before, chosen.context_after))
     always = tuple(chosen.context_always.split(",")) if chosen.context_always else ()
-    return Around(before, after, before + duration_ms(settings.window.allowed_lateness) + size, always)
+    return Around(before, after, before + window.open_for_ms, always)
 
 
 def _news(settings: Settings, topic: str) -> Side:

@@ -18,7 +18,7 @@ def extractor(settings: Settings) -> Job:
     stream = (
         Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time", most_series(settings)))
         .key_by("entity", "metric")
-        .window(Sliding(window.size, every=window.every or window.size), allowed_lateness=window.allowed_lateness)
+        .window(Sliding(window.size, every=window.step), allowed_lateness=window.allowed_lateness)
         .aggregate(
             kind=Constant("kind"),
             count=Count(),

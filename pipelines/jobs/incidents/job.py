@@ -41,7 +41,7 @@ def grouper(settings: Settings) -> Job:
     said = operator_messages(settings, SiteMessage, _SAID)
     muting = operator_messages(settings, SiteMessage, {topics.RULES: Rule}, reports=False)
     stream = Stream((metrics, logs, said, muting)).key_by(SITE)
-    kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
+    kept = settings.window.open_for_ms + settings.window.size_ms
     last = END_OF_TIME if settings.end is None else settings.end + kept
     again = min(DAY, duration_ms(settings.kafka.retention) // 2)
     operator = GroupNovelties(site, rules(settings.incidents), kept, last, again)

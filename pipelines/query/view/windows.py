@@ -13,7 +13,6 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from engine.spec.duration import duration_ms
 from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.records.telemetry import MetricKind
 from pipelines.contracts.settings import Settings
@@ -47,8 +46,8 @@ class Ring:
 
     def __init__(self, settings: Settings) -> None:
         window = settings.window
-        self.every = duration_ms(window.every or window.size)
-        late = -(-(duration_ms(window.allowed_lateness) + duration_ms(window.size)) // self.every)
+        self.every = window.step_ms
+        late = -(-window.open_for_ms // self.every)
         self.places = max(settings.view.windows, late + 1)
 
     def place(self, end: int) -> bytes:

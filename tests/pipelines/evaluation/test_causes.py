@@ -11,9 +11,9 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import AffectedMachine, Candidate
 from pipelines.contracts.settings import load
-from pipelines.evaluation.causes import Answer, answers, calibration, hits
-from pipelines.evaluation.faults import Fault, recordings
 from tests.benchmarks import causes
+from tests.benchmarks.measures.causes import Answer, answers, calibration, hits
+from tests.benchmarks.measures.faults import Fault, recordings
 
 AT = 1_660_000_200_000
 STEP = 300_000

@@ -8,8 +8,9 @@ import pytest
 
 from models.config import DetectorConfig
 from models.detector import Detector
-from pipelines.evaluation import baselines, bootstrap, datasets
+from pipelines.evaluation import bootstrap
 from pipelines.evaluation.vus import period, vus_pr
+from tests.benchmarks.measures import baselines, datasets
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "cloud_monitoring"
 SHORT = 1_000

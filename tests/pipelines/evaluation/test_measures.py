@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipelines.evaluation import baselines, datasets
-from pipelines.evaluation.nab import NabFile, evaluate
 from pipelines.evaluation.vus import vus_pr
+from tests.benchmarks.measures import baselines, datasets
+from tests.benchmarks.measures.nab import NabFile, evaluate
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 PUBLISHED = {"windowedGaussian": 39.65, "numenta": 70.10, "contextOSE": 69.90, "relativeEntropy": 54.64}

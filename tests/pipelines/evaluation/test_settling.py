@@ -5,7 +5,7 @@ import math
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
-from pipelines.evaluation import settling
+from tests.benchmarks.measures import settling
 
 STEP, DAY = 300_000, 288
 TURNED = {"there": ("release", 1.0), "back": ("release", 0.0), "again": ("release", 1.0)}

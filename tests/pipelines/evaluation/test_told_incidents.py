@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from pipelines.contracts.settings import load
-from pipelines.evaluation.told import Labelled
-from pipelines.evaluation.told_incidents import is_near, measured, told_incidents
 from pipelines.jobs.detect.metrics.context import NAMED
 from pipelines.jobs.detect.metrics.detection import SCHEMA
 from pipelines.jobs.incidents.job import rules
+from tests.benchmarks.measures.told import Labelled
+from tests.benchmarks.measures.told_incidents import is_near, measured, told_incidents
 
 MINUTE, HOUR = 60_000, 3_600_000
 RULES = rules(load().incidents)

@@ -11,11 +11,11 @@ import pytest
 from datagen.simulator.config import SimulatorConfig, demo
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
-from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.incidents.grouping import Site, incidents
 from pipelines.jobs.incidents.job import rules
 from tests.benchmarks import kinds
+from tests.benchmarks.measures.news import NEWS, episodes_of, news_of
 from tests.pipelines.incidents.cases import MINUTE, T0, placed
 
 

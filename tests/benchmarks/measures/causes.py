@@ -10,14 +10,14 @@ import polars as pl
 
 from pipelines.contracts.records import Incident, Placement
 from pipelines.contracts.settings import Settings
-from pipelines.evaluation.faults import Fault, Recording
-from pipelines.evaluation.news import NEWS, episodes_of, news_of
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.job import DEFAULT_SITE, rules
 from pipelines.jobs.incidents.topology import Topology
+from tests.benchmarks.measures.faults import Fault, Recording
+from tests.benchmarks.measures.news import NEWS, episodes_of, news_of
 
 BOUNDS = (0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0)
 """Bounds of the shares that are compared with how often they are right."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.spec.errors import NewnormalError
 from models.numbers.arrays import Array
-from pipelines.evaluation.nab import Profile
+from tests.benchmarks.measures.nab import Profile
 
 ASD_STEP = 300_000
 """Milliseconds between two rows of ASD, which has no dates."""

@@ -14,14 +14,14 @@ import polars as pl
 
 from models.numbers.arrays import Flags
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
-from pipelines.evaluation.news import NEWS, episodes_of, news_of
-from pipelines.evaluation.told import Labelled, Told, told
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.false_pages import Lately
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
 from pipelines.jobs.incidents.severity import is_notable
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import ROWS, episodes, parts
+from tests.benchmarks.measures.news import NEWS, episodes_of, news_of
+from tests.benchmarks.measures.told import Labelled, Told, told
 
 _NOWHERE = Topology({})
 
@@ -146,7 +146,7 @@ def measured(series: Sequence[Labelled], some: Sequence[ToldIncident]) -> Told:
     """What incidents tell of labelled spans.
 
     A span is found as by an alarm: if an incident has news in it and is told by then. One is false if it is told
-    further than `pipelines.evaluation.told.NEAR` rows from every span; each one counts.
+    further than `tests.benchmarks.measures.told.NEAR` rows from every span; each one counts.
 
     Args:
         series: The series or machines.

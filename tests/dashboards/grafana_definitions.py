@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from dashboards.grafana.query_definitions import ElasticsearchQuery, PrometheusQuery, Source
+from tests.dashboards.grafana_query_definitions import ElasticsearchQuery, PrometheusQuery, Source
 
 Uid = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{8,40}$")]
 Unit = Literal["none", "short", "s", "bytes", "eps", "wps", "mps", "percentunit", "dateTimeAsIso"]
