@@ -13,10 +13,12 @@ class Entry(NamedTuple):
         place: Module of `pipelines.cli` and attribute in it, joined by a colon: a function, or a `typer.Typer` with
             commands of its own.
         page: The page in docs/ that says more.
+        passes_on: True for a command that hands its words and options, ``--help`` too, to another program.
     """
 
     place: str
     page: str
+    passes_on: bool = False
 
 
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
@@ -69,7 +71,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Develop": {
         "explain-job": Entry("explain:explain_job", "own-jobs.md"),
-        "bench": Entry("bench:app", "benchmarks.md"),
+        "bench": Entry("bench:bench", "benchmarks.md", passes_on=True),
         "chaos": Entry("chaos:chaos", "chaos.md"),
         "docs": Entry("docs:docs", "../CONTRIBUTING.md"),
     },

@@ -33,7 +33,7 @@ class LazyCommands(Mapping[str, Command]):
     def __getitem__(self, name: str) -> Command:
         if name not in self._made:
             entry, title = self._places[name]
-            self._made[name] = _made(name, resolve_name(f"pipelines.cli.{entry.place}"))
+            self._made[name] = _made(name, resolve_name(f"pipelines.cli.{entry.place}"), entry.passes_on)
             self._made[name].rich_help_panel = title
         return self._made[name]
 
@@ -58,10 +58,11 @@ def lazy_group(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
     return LazyGroup
 
 
-def _made(name: str, what: Any) -> Command:
+def _made(name: str, what: Any, passes_on: bool) -> Command:
     holder = typer.Typer(rich_markup_mode="rich")
     if isinstance(what, typer.Typer):
         holder.add_typer(what, name=name)
     else:
-        holder.command(name)(what)
+        options = {"allow_extra_args": True, "ignore_unknown_options": True} if passes_on else None
+        holder.command(name, add_help_option=not passes_on, context_settings=options)(what)
     return typer.main.get_group(holder).commands[name]
