@@ -23,8 +23,8 @@ def acls(
     as_json: AsJson = False,
 ) -> None:
     """List the ACLs that are needed in a Kafka with an authorizer, as arguments of kafka-acls.sh."""
-    from pipelines.jobs import LINKS  # noqa: PLC0415  the jobs load the models
-    from pipelines.runtime import acls as permissions  # noqa: PLC0415  the jobs load the models
+    from pipelines.jobs import LINKS  # the jobs load the models
+    from pipelines.runtime import acls as permissions  # the jobs load the models
 
     settings = load(namespace=namespace)
     others = {"operators": permissions.of_operators, "agents": permissions.of_agents}

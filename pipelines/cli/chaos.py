@@ -57,10 +57,10 @@ def chaos(
     fills disks, slows Kafka down, and upgrades the pipeline. At the end it processes the same input again without
     faults, and compares. It ends with 1 if anything is lost, doubled or different, or if the pipeline did not recover.
     """
-    from pipelines.chaos.apart import apart  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.chaos.display import Display, summary  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.chaos.report import plot  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.chaos.run import Conductor  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.chaos.apart import apart
+    from pipelines.chaos.display import Display, summary
+    from pipelines.chaos.report import plot
+    from pipelines.chaos.run import Conductor
 
     out, console = out.absolute(), Console(stderr=True)
     for name in ("faults.jsonl", "footprint.jsonl"):

@@ -31,9 +31,9 @@ def pack(
     ([bold]spark.python[/bold] names it) and the same kind of processor and system as this one. The compiled models are
     packed, too: a machine with another processor compiles them anew, for a minute, each time it joins.
     """
-    from deploy.packing import pack as packed  # noqa: PLC0415  only for this command
-    from models import kernels  # noqa: PLC0415  the same
-    from pipelines.runtime.compiling import compile_once  # noqa: PLC0415  the same
+    from deploy.packing import pack as packed
+    from models import kernels
+    from pipelines.runtime.compiling import compile_once
 
     compile_once()
     console = Console(stderr=True)

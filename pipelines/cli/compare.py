@@ -56,9 +56,9 @@ def compare(
 
     Example: [bold]newnormal compare v1 v2 --html report.html[/bold]
     """
-    from deploy.embedded.services import running  # noqa: PLC0415  servers: only for this command
-    from pipelines.evaluation.comparison.between import between  # noqa: PLC0415  servers: only for this command
-    from pipelines.query.control_topics import instant  # noqa: PLC0415  as above
+    from deploy.embedded.services import running
+    from pipelines.evaluation.comparison.between import between
+    from pipelines.query.control_topics import instant
 
     now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
@@ -73,7 +73,7 @@ def compare(
     if unreadable:
         notes.print(cell(f"{unreadable} messages could not be read and are left out"))
     if html is not None:
-        from pipelines.evaluation.comparison.page import page  # noqa: PLC0415  Matplotlib: only for the page
+        from pipelines.evaluation.comparison.page import page  # Matplotlib: only for the page
 
         html.write_text(page(found, now), encoding="utf-8")
         notes.print(cell(f"the page is in {html}"))
@@ -84,9 +84,9 @@ def compare(
 
 
 def _show(found: Comparison) -> None:
-    from pipelines.evaluation.comparison.alarms import counts  # noqa: PLC0415  Polars: only for this command
-    from pipelines.evaluation.comparison.comparison import GROUPS  # noqa: PLC0415  as above
-    from pipelines.evaluation.comparison.words import (  # noqa: PLC0415  as above
+    from pipelines.evaluation.comparison.alarms import counts  # Polars: only for this command
+    from pipelines.evaluation.comparison.comparison import GROUPS
+    from pipelines.evaluation.comparison.words import (
         called,
         compared,
         figure,

@@ -31,10 +31,10 @@ def console(
     state_dir: StateDir = None,
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
-    from dashboards.console import Access, Promises, Store, create_app  # noqa: PLC0415  the web server is heavy: only for this command
-    from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  as above
-    from pipelines.query.operator import Operator  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.serving.server import serve  # noqa: PLC0415  as above
+    from dashboards.console import Access, Promises, Store, create_app  # the web server is heavy: only for this command
+    from pipelines.cli.console_versions import ConsoleVersions
+    from pipelines.query.operator import Operator
+    from pipelines.serving.server import serve
 
     overrides = {
         "elasticsearch.url": elasticsearch,

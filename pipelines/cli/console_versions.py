@@ -38,9 +38,9 @@ class ConsoleVersions:
         Raises:
             NewnormalError: As `pipelines.versions.registry.Registry.all`.
         """
-        from pipelines.versions.overview import shown  # noqa: PLC0415  servers: only when it is asked
-        from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
-        from pipelines.versions.used import differing  # noqa: PLC0415  as above
+        from pipelines.versions.overview import shown  # servers: only when it is asked
+        from pipelines.versions.registry import Registry
+        from pipelines.versions.used import differing
 
         settings = self._settings()
         known = Registry(settings).all()
@@ -84,8 +84,8 @@ def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any])
     os.nice(_LOWEST)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the console, and that ends this process
     end_with_parent()
-    from pipelines.evaluation.comparison.between import between  # noqa: PLC0415  only in this process
-    from pipelines.evaluation.comparison.told import told  # noqa: PLC0415  as above
+    from pipelines.evaluation.comparison.between import between  # only in this process
+    from pipelines.evaluation.comparison.told import told
 
     try:
         found, unreadable = between(names, load(**given), given)

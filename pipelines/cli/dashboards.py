@@ -71,8 +71,8 @@ def export(
 
     Example: [bold]newnormal dashboards export --out files[/bold]
     """
-    from dashboards.grafana.models import dashboards, data_sources  # noqa: PLC0415  only where it is needed
-    from dashboards.kibana.saved_objects import ndjson, saved_objects  # noqa: PLC0415
+    from dashboards.grafana.models import dashboards, data_sources
+    from dashboards.kibana.saved_objects import ndjson, saved_objects
 
     settings = load(namespace=namespace, state_dir=state_dir)
     site = _site(settings, versions)
@@ -173,10 +173,10 @@ def _kibana(
     replace: bool = False,
 ) -> bool:
     """Compares or installs, and shows each object; true if all were up to date."""
-    from dashboards.credentials import authorization  # noqa: PLC0415
-    from dashboards.kibana import installation  # noqa: PLC0415
-    from dashboards.kibana.saved_objects import saved_objects  # noqa: PLC0415
-    from dashboards.kibana.server import Kibana  # noqa: PLC0415
+    from dashboards.credentials import authorization
+    from dashboards.kibana import installation
+    from dashboards.kibana.saved_objects import saved_objects
+    from dashboards.kibana.server import Kibana
 
     objects = saved_objects(_site(settings, versions), space)
     headers = authorization("KIBANA_CREDENTIALS", credentials, "ApiKey")
@@ -198,9 +198,9 @@ def _grafana(
     replace: bool = False,
 ) -> bool:
     """Compares, or installs if a folder is given, and shows each object; true if all were up to date."""
-    from dashboards.credentials import account, authorization  # noqa: PLC0415
-    from dashboards.grafana import installation  # noqa: PLC0415
-    from dashboards.grafana.server import Grafana as Server  # noqa: PLC0415
+    from dashboards.credentials import account, authorization
+    from dashboards.grafana import installation
+    from dashboards.grafana.server import Grafana as Server
 
     site = _site(settings, versions)
     headers, (elasticsearch, asking) = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer"), source
@@ -229,10 +229,10 @@ def _shown(rows: Sequence[tuple[str, str, str]], title: str, installed: bool, re
 
 def _try(settings: Settings, since: str, versions: str) -> None:
     """Shows how many rows each panel has in an Elasticsearch."""
-    from dashboards.kibana.requests import requests  # noqa: PLC0415
-    from dashboards.kibana.saved_objects import saved_objects  # noqa: PLC0415
-    from dashboards.panels.answer import TimeRange  # noqa: PLC0415
-    from dashboards.panels.trial import tried  # noqa: PLC0415
+    from dashboards.kibana.requests import requests
+    from dashboards.kibana.saved_objects import saved_objects
+    from dashboards.panels.answer import TimeRange
+    from dashboards.panels.trial import tried
 
     now = int(time.time() * 1000)
     when = TimeRange(now - duration_ms(since), now)
@@ -245,7 +245,7 @@ def _try(settings: Settings, since: str, versions: str) -> None:
 
 def _site(settings: Settings, versions: str) -> Site:
     """The installation that settings describe."""
-    from dashboards.panels import Site  # noqa: PLC0415  only where it is needed
+    from dashboards.panels import Site
 
     step = settings.window.step_ms
     window = f"{step}ms" if step % 1000 else f"{step // 1000}s"

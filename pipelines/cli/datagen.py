@@ -97,7 +97,7 @@ def agent(
     Samples wait in a buffer on disk until Kafka has accepted them. The buffer outlasts outages of Kafka and restarts of
     the agent. When it is full, the agent drops the oldest samples and says so.
     """
-    from datagen.pages import Pages  # noqa: PLC0415  its HTTP client: only for this command
+    from datagen.pages import Pages  # its HTTP client: only for this command
 
     bounds = {"buffer.size": buffer_size, "buffer.age": buffer_age}
     settings = load(**overrides(kafka, None, state_dir, namespace), **bounds)

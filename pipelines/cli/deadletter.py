@@ -53,8 +53,8 @@ def list_(
 
     Letters of your own jobs (topics JOB.deadletter) are among them.
     """
-    from pipelines.query.dead_letters.letters import letters  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.query.dead_letters.summary import summary  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.letters import letters
+    from pipelines.query.dead_letters.summary import summary
 
     settings, _ = _opened(version, kafka, state_dir, namespace)
     found = _wanted(job, code, start, end).of(letters(settings))
@@ -84,8 +84,8 @@ def show(
     namespace: Namespace = None,
 ) -> None:
     """Show the letters about a message whole, and the message itself if its topic still holds it."""
-    from pipelines.query.dead_letters.letters import Wanted, letters  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.query.dead_letters.originals import Originals  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.letters import Wanted, letters
+    from pipelines.query.dead_letters.originals import Originals
 
     settings, _ = _opened(version, kafka, state_dir, namespace)
     found = Wanted(places=(place,)).of(letters(settings))
@@ -139,10 +139,10 @@ def retry(
 
     Example: [bold]newnormal deadletter retry --job normalizer --code TIME_AHEAD --from -1h[/bold]
     """
-    from pipelines.query.dead_letters.letters import letters  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.query.dead_letters.readers import Readers  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.query.dead_letters.retry import Retry  # noqa: PLC0415  Kafka: only for this command
-    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.letters import letters
+    from pipelines.query.dead_letters.readers import Readers
+    from pipelines.query.dead_letters.retry import Retry
+    from pipelines.runtime.own_jobs import load_jobs
 
     if not (places or job or code or start or end or everything):
         accepted = "places of messages, --job, --code, --from, --until, or --all"
@@ -171,8 +171,8 @@ def _opened(
     name: str, kafka: str | None, state_dir: Path | None, namespace: str | None
 ) -> tuple[Settings, list[Version]]:
     """The settings of a version with the address of Kafka filled in, and all versions."""
-    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only for these commands
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  Kafka: only for these commands
+    from deploy.embedded.services import running
+    from pipelines.versions.registry import Registry
 
     given = overrides(kafka, None, state_dir, namespace)
     settings = running(load(**given), elasticsearch=False)
@@ -188,8 +188,8 @@ def _wanted(
     end: str | None,
     places: list[str] | None = None,
 ) -> Wanted:
-    from pipelines.query.control_topics import instant  # noqa: PLC0415  Kafka: only for these commands
-    from pipelines.query.dead_letters.letters import Wanted  # noqa: PLC0415  Kafka: only for these commands
+    from pipelines.query.control_topics import instant
+    from pipelines.query.dead_letters.letters import Wanted
 
     now = int(time.time() * 1000)
     bounds = instant(start, now, "--from"), instant(end, now, "--until")

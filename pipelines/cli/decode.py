@@ -34,7 +34,7 @@ def decode(
 
     Example: [bold]kafkacat -b broker -t my.topic -c 20 | newnormal decode -[/bold]
     """
-    from pipelines.jobs.normalize import formats, trial  # noqa: PLC0415  the decoders load Polars and Arrow
+    from pipelines.jobs.normalize import formats, trial  # the decoders load Polars and Arrow
 
     if form is not None and form not in formats.BY_NAME:
         accepted = ", ".join(formats.BY_NAME)

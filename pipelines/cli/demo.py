@@ -51,7 +51,7 @@ def demo(
     terminal shows the incidents; the address in its title is a web console with a plot of each novelty. Ctrl-C stops
     cleanly; the next start continues from there.
     """
-    from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.starting import starting_spark
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     given = overrides(kafka, elasticsearch, state_dir, namespace)
@@ -80,16 +80,16 @@ def what_next() -> str:
 
 def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark, limit: float | None) -> dict[str, Any]:
     """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
-    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
-    from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
-    from pipelines.query.control_topics import write  # noqa: PLC0415  the same
-    from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.used import note  # noqa: PLC0415  Spark and servers: only for this command
+    from deploy.embedded.services import embedded
+    from pipelines.cli.console_versions import ConsoleVersions
+    from pipelines.cli.operator import operator
+    from pipelines.cli.state_view import state_view
+    from pipelines.query.control_topics import write
+    from pipelines.runtime.demo import Inputs, summarize
+    from pipelines.runtime.driver import Driver
+    from pipelines.runtime.watch import watching
+    from pipelines.versions.registry import Registry
+    from pipelines.versions.used import note
 
     with embedded(settings) as servers:
         settings = servers.settings(settings)

@@ -50,8 +50,8 @@ def doctor(
 
 def _examined(given: dict[str, object]) -> Examination:
     # clients of both servers: only for this command
-    from pipelines.doctor.context import Context  # noqa: PLC0415
-    from pipelines.doctor.examination import examine, examine_without  # noqa: PLC0415
+    from pipelines.doctor.context import Context
+    from pipelines.doctor.examination import examine, examine_without
 
     try:
         settings = load(**given)

@@ -111,7 +111,7 @@ def _of_files(
     made, spans = list(ready.values()), []
     recorded = [file for file in files if file not in ready]
     if recorded:
-        from pipelines.evaluation.on_cores import judge_on_cores as scored  # noqa: PLC0415  it loads the models
+        from pipelines.evaluation.on_cores import judge_on_cores as scored  # it loads the models
 
         series, reports = read_files(recorded, reading, keep_missing=True)
         console = Console(stderr=True, soft_wrap=True)
@@ -154,8 +154,8 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], Judged]:
     """The final verdicts of the topic, the labelled spans, and the time that was judged."""
-    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only when topics are read
-    from pipelines.query import tables  # noqa: PLC0415  Kafka: only when topics are read
+    from deploy.embedded.services import running  # Kafka: only when topics are read
+    from pipelines.query import tables  # Kafka: only when topics are read
 
     bootstrap = running(settings, elasticsearch=False).kafka.bootstrap or ""
     reader = tables.consumer(bootstrap)
@@ -183,7 +183,7 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], Judged]:
 
 
 def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int) -> None:
-    from pipelines.evaluation import plots  # noqa: PLC0415  Matplotlib: only when plots are asked for
+    from pipelines.evaluation import plots  # Matplotlib: only when plots are asked for
 
     plots.threshold(judged, out / "threshold.png")
     plots.delays(judged, out / "delays.png")

@@ -40,9 +40,9 @@ def example(
 
     --live writes the records to topics named example.*, and reads the results from such topics.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415  heavy: only for this command
+    from matplotlib.figure import Figure
 
-    from engine.examples import NAMES  # noqa: PLC0415  heavy: only for this command
+    from engine.examples import NAMES
 
     if name not in NAMES:
         raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")
@@ -63,10 +63,10 @@ def example(
 
 def _live(module: ModuleType, kafka: str | None, state_dir: Path | None) -> object:
     """The results that the example computes on Kafka through Spark."""
-    from deploy.artifacts import spark_jars  # noqa: PLC0415  Spark and servers: only for --live
-    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for --live
-    from deploy.java import java_home  # noqa: PLC0415  Spark and servers: only for --live
-    from engine.examples.live import Live  # noqa: PLC0415  Spark and servers: only for --live
+    from deploy.artifacts import spark_jars  # Spark and servers: only for --live
+    from deploy.embedded.services import embedded  # Spark and servers: only for --live
+    from deploy.java import java_home  # Spark and servers: only for --live
+    from engine.examples.live import Live  # Spark and servers: only for --live
 
     settings = load(**overrides(kafka, None, state_dir, None))
     os.environ["JAVA_HOME"] = str(java_home())

@@ -27,10 +27,10 @@ def explain_job(
 
     The cost was measured in the last micro-batches of the last run with this state directory.
     """
-    from pipelines.jobs import JOBS  # noqa: PLC0415  the jobs load the models
-    from pipelines.runtime import job_metrics  # noqa: PLC0415  the jobs load the models
-    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  the jobs load the models
-    from pipelines.runtime.program import CHAIN, Program  # noqa: PLC0415  the jobs load the models
+    from pipelines.jobs import JOBS  # the jobs load the models
+    from pipelines.runtime import job_metrics  # the jobs load the models
+    from pipelines.runtime.own_jobs import load_jobs  # the jobs load the models
+    from pipelines.runtime.program import CHAIN, Program  # the jobs load the models
 
     own = is_file(name)
     if not own and name not in JOBS:

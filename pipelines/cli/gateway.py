@@ -26,7 +26,7 @@ def gateway(
 
     A request is answered with success only when Kafka has acknowledged it; see docs/gateway.md.
     """
-    from pipelines.gateway.serving import run  # noqa: PLC0415  the web server and the decoders: only for this command
+    from pipelines.gateway.serving import run  # the web server and the decoders: only for this command
 
     given = overrides(kafka, None, state_dir, namespace) | {"gateway.host": host, "gateway.port": port}
     settings = running(load(**given), elasticsearch=False)

@@ -53,7 +53,7 @@ def main() -> NoReturn:
 
 
 def _store_jars(place: str) -> list[Path]:
-    from deploy.artifacts import store_jars  # noqa: PLC0415  few commands need it
+    from deploy.artifacts import store_jars  # few commands need it
 
     return store_jars(place)
 

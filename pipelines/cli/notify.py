@@ -31,7 +31,7 @@ def run(
     state_dir: StateDir = None,
 ) -> None:
     """Tell all channels of the settings of incidents, until Ctrl-C."""
-    from pipelines.notify.running import Notifier  # noqa: PLC0415  Kafka and servers: only for this command
+    from pipelines.notify.running import Notifier  # Kafka and servers: only for this command
 
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
     settings = running(settings, elasticsearch=version is None)
@@ -53,6 +53,6 @@ def run(
 @app.command()
 def test(channel: Annotated[str, typer.Argument(help="Name of the channel.")], state_dir: StateDir = None) -> None:
     """Send a test message to a channel, and say what it answered."""
-    from pipelines.notify.trial import try_channel  # noqa: PLC0415  as above
+    from pipelines.notify.trial import try_channel
 
     typer.echo(visible(try_channel(channel, load(state_dir=state_dir).notify)))

@@ -56,12 +56,12 @@ def replay(
     Then [bold]newnormal compare v1 v2[/bold] shows what differs, and [bold]newnormal promote v2[/bold] makes
     dashboards and the console show it.
     """
-    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.query.control_topics import instant  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  servers: only for this command
-    from pipelines.versions import replay as replays  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+    from deploy.embedded.services import embedded
+    from pipelines.query.control_topics import instant
+    from pipelines.retention.retention import RegularRetention
+    from pipelines.versions import replay as replays
+    from pipelines.versions.plan import differing, planned
+    from pipelines.versions.registry import Registry
 
     now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
     settings, differs = load(**given), differing(config)

@@ -33,8 +33,8 @@ def retention(
     running pipeline does this regularly by itself. What a running replay or a savepoint needs stays, and the list says
     so.
     """
-    from pipelines.retention.retention import Retention  # noqa: PLC0415  servers: only for this command
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for this command
+    from pipelines.retention.retention import Retention
+    from pipelines.versions.registry import Registry
 
     settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))
     policy, console = settings.retention, Console(highlight=False)

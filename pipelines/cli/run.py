@@ -59,7 +59,7 @@ def run(
     [bold]newnormal run --until now[/bold] ends when all that is in the topics has been processed, and says what each
     job has done; the next run goes on there. Windows that are still open then stay open until more records come.
     """
-    from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark: only for this command
+    from pipelines.runtime.starting import starting_spark
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):
@@ -72,19 +72,19 @@ def run(
         # Spark's JVM starts while the rest is imported; not if settings are in Kafka or modules in a user's file
         early = version == FIRST and not files
         starting = stack.enter_context(starting_spark(settings)) if early else None
-        from deploy.embedded.services import embedded, status  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
-        from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
-        from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.runtime.program import Program  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
-        from pipelines.versions.used import note  # noqa: PLC0415  Spark and servers: only for this command
+        from deploy.embedded.services import embedded, status
+        from pipelines.cli.console_versions import ConsoleVersions
+        from pipelines.cli.operator import operator
+        from pipelines.cli.state_view import state_view
+        from pipelines.retention.retention import RegularRetention
+        from pipelines.runtime.bounded import BoundedRun
+        from pipelines.runtime.driver import Driver
+        from pipelines.runtime.own_jobs import load_jobs
+        from pipelines.runtime.program import Program
+        from pipelines.runtime.watch import watching
+        from pipelines.versions.program import VersionProgram
+        from pipelines.versions.registry import Registry
+        from pipelines.versions.used import note
 
         program: Program
         servers = stack.enter_context(embedded(settings, elasticsearch=not files))

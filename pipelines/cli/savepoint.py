@@ -114,9 +114,9 @@ def show(
     The state is read from the savepoint's files, without Spark. --json has a line for each shard; with --series, all
     rows of the state of the series.
     """
-    from pipelines.savepoints.chosen_jobs import chosen_jobs  # noqa: PLC0415  as above
-    from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  the models
-    from pipelines.savepoints.series_words import in_words  # noqa: PLC0415  as above
+    from pipelines.savepoints.chosen_jobs import chosen_jobs
+    from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # the models
+    from pipelines.savepoints.series_words import in_words
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
@@ -171,12 +171,12 @@ def _job_line(job: str, saved: SavedJob, shards: list[ShardView]) -> tuple[str, 
 
 def _states(folder: Path, shards: int, settings: Settings) -> list[dict[str, bytes]]:
     """The state of each shard of a job, from its files; through Spark where these are not as they are expected."""
-    from engine.spark.checkpoint_files import OtherFormatError, states  # noqa: PLC0415  RocksDB: only for `show`
+    from engine.spark.checkpoint_files import OtherFormatError, states  # RocksDB: only for `show`
 
     try:
         return states(folder, shards)
     except OtherFormatError as error:
-        from engine.spark.checkpoint_state import shard_states  # noqa: PLC0415  Spark: only if it is needed
+        from engine.spark.checkpoint_state import shard_states  # Spark: only if it is needed
 
         typer.echo(visible(f"{folder.name} is read with Spark, which takes longer: {error}"), err=True)
         with _spark(settings) as spark:
@@ -201,8 +201,8 @@ def restore(
     ones in Elasticsearch, and in Kafka the topics have both. Without --job, the normalizers go on where they are, as
     samples that are written again would count twice.
     """
-    from pipelines.savepoints.chosen_jobs import chosen_jobs  # noqa: PLC0415  as below
-    from pipelines.savepoints.restoring import Plan  # noqa: PLC0415  Spark: only for this command
+    from pipelines.savepoints.chosen_jobs import chosen_jobs
+    from pipelines.savepoints.restoring import Plan
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
@@ -248,10 +248,10 @@ def fork(
 
     It needs no replay: it has learned what the base had learned. [bold]newnormal run --as v2[/bold] runs it.
     """
-    from deploy.embedded.services import running  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.savepoints.forking import forked  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+    from deploy.embedded.services import running
+    from pipelines.savepoints.forking import forked
+    from pipelines.versions.plan import differing, planned
+    from pipelines.versions.registry import Registry
 
     _, settings, catalogue = _opened(base, kafka, state_dir, namespace)
     given = overrides(kafka, elasticsearch, state_dir, namespace)
@@ -290,10 +290,10 @@ def _opened(
     version: str, kafka: str | None, state_dir: Path | None, namespace: str | None
 ) -> tuple[Version, Settings, Catalogue]:
     """A version, its settings and its savepoints; only versions other than the first must be looked up in Kafka."""
-    from deploy.embedded.services import running  # noqa: PLC0415  servers: only for these commands
-    from pipelines.savepoints.catalogue import Catalogue  # noqa: PLC0415  servers: only for these commands
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for these commands
-    from pipelines.versions.version import Version  # noqa: PLC0415  servers: only for these commands
+    from deploy.embedded.services import running
+    from pipelines.savepoints.catalogue import Catalogue
+    from pipelines.versions.registry import Registry
+    from pipelines.versions.version import Version
 
     given = overrides(kafka, None, state_dir, namespace)
     settings, known = load(**given), Version.first()
@@ -305,8 +305,8 @@ def _opened(
 
 def _program(file: str | None) -> Program:
     """The jobs of a user's file, or the production chain."""
-    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Spark: only for these commands
-    from pipelines.runtime.program import CHAIN  # noqa: PLC0415  Spark: only for these commands
+    from pipelines.runtime.own_jobs import load_jobs
+    from pipelines.runtime.program import CHAIN
 
     return load_jobs([file]) if file else CHAIN
 
@@ -320,7 +320,7 @@ def _names(program: Program, jobs: list[str] | None) -> list[str]:
 
 
 def _restore(plan: Plan, settings: Settings) -> None:
-    from pipelines.savepoints.restoring import restore as put_back  # noqa: PLC0415  Spark: only for these commands
+    from pipelines.savepoints.restoring import restore as put_back
 
     with _spark(settings) as spark:
         put_back(plan, spark)
@@ -329,8 +329,8 @@ def _restore(plan: Plan, settings: Settings) -> None:
 @contextmanager
 def _spark(settings: Settings) -> Iterator[SparkSession]:
     """A small Spark of this process, which reads the state."""
-    from engine.spark.session import end  # noqa: PLC0415  Spark: only for these commands
-    from pipelines.runtime.starting import start_reader  # noqa: PLC0415  Spark: only for these commands
+    from engine.spark.session import end
+    from pipelines.runtime.starting import start_reader
 
     spark = start_reader(settings).session(2)
     try:

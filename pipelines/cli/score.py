@@ -45,7 +45,7 @@ def score(
       newnormal score export/ --time-column Zeit --decimal , --timezone Europe/Berlin --out verdicts.csv
     """
     overrides = {"detector.threshold": threshold, "detector.timezone": how.timezone}
-    from pipelines.evaluation.score import score_files, write_csv  # noqa: PLC0415  it loads the models
+    from pipelines.evaluation.score import score_files, write_csv  # it loads the models
 
     with show.bar("scoring", "values") as progress:
         verdicts, reports = score_files(files, settings.load(**overrides).detector, how.reading, progress)

@@ -16,8 +16,8 @@ def shown(settings: Settings, version: str | None) -> Settings:
     Raises:
         NewnormalError: ``SERVERS_ABSENT``, ``VERSION_UNKNOWN``; as `shown_version`.
     """
-    from pipelines.versions.promotion import shown_version  # noqa: PLC0415  servers: only for commands that need it
-    from pipelines.versions.registry import Registry  # noqa: PLC0415
+    from pipelines.versions.promotion import shown_version  # servers: only for commands that need it
+    from pipelines.versions.registry import Registry
 
     there = running(settings, elasticsearch=version is None)
     return there.of(Registry(there).get(version or shown_version(there) or "v1").names)

@@ -65,7 +65,7 @@ def sql(
     With --into TOPIC, a query over one topic in windows (tumble, hop or session(telemetry, time, '30s')), grouped by
     columns, runs as a job on Spark: exactly once, with a checkpoint and the topics TOPIC.late and TOPIC.deadletter.
     """
-    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only once the query is run
+    from deploy.embedded.services import running  # Kafka: only once the query is run
 
     if into:
         _stand(query, into, load(**overrides(kafka, None, state_dir, namespace)))
@@ -91,11 +91,11 @@ def sql(
 
 def _stand(query: str, into: str, settings: Settings) -> None:
     """Runs a query as a standing job, until Ctrl-C."""
-    from deploy.embedded.services import running  # noqa: PLC0415  Spark and Kafka: only once the query is run
-    from pipelines.query.standing import standing  # noqa: PLC0415  likewise
-    from pipelines.runtime.driver import Driver  # noqa: PLC0415  likewise
-    from pipelines.runtime.own_jobs import OwnJobs  # noqa: PLC0415  likewise
-    from pipelines.runtime.watch import watching  # noqa: PLC0415  likewise
+    from deploy.embedded.services import running  # Spark and Kafka: only once the query is run
+    from pipelines.query.standing import standing
+    from pipelines.runtime.driver import Driver
+    from pipelines.runtime.own_jobs import OwnJobs
+    from pipelines.runtime.watch import watching
 
     program = OwnJobs([standing(query, into, settings)])
     driver = Driver(running(settings, elasticsearch=False), program=program)
@@ -112,7 +112,7 @@ def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.Dat
 
 
 def _states(settings: Settings, urls: list[str] | None) -> pl.DataFrame:
-    from pipelines.query.view.client import ViewClient  # noqa: PLC0415  only for queries that ask the view
+    from pipelines.query.view.client import ViewClient  # only for queries that ask the view
 
     found = [orjson.dumps(state) for state in ViewClient.of(settings.view, urls).states()]
     return tables.frame(topics.STATE, found)[0]

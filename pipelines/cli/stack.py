@@ -58,8 +58,8 @@ def up(
 
     Before that it checks the engine, ports, memory and `vm.max_map_count`. A repetition changes only what differs.
     """
-    from deploy.compose import starting  # noqa: PLC0415  Docker's SDK: only for this command
-    from deploy.compose.containers import engine  # noqa: PLC0415
+    from deploy.compose import starting  # Docker's SDK: only for this command
+    from deploy.compose.containers import engine
 
     stack, say = _stack(profile, embedded), Console(stderr=True, highlight=False)
     seconds = duration_ms(timeout, "--timeout") / 1000
@@ -73,7 +73,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Write JSON for 
 
     Exit code 0 if all are well, 1 if one is not, 3 if none runs.
     """
-    from deploy.compose.containers import engine  # noqa: PLC0415
+    from deploy.compose.containers import engine
 
     with engine() as found:
         containers = found.containers()
@@ -93,7 +93,7 @@ def logs(
     tail: Annotated[int, typer.Option(help="How many of the last lines of each service.", min=0)] = 100,
 ) -> None:
     """Show what the services have written."""
-    from deploy.compose.containers import engine  # noqa: PLC0415
+    from deploy.compose.containers import engine
 
     with engine() as found:
         found.require()
@@ -108,8 +108,8 @@ def down(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Stop the stack: micro-batches are completed first. The data stay in Docker's volumes."""
-    from deploy.compose.containers import engine  # noqa: PLC0415
-    from pipelines.cli.options import ask  # noqa: PLC0415
+    from deploy.compose.containers import engine
+    from pipelines.cli.options import ask
 
     with engine() as found:
         if not volumes:  # these may be left of an earlier run
@@ -126,8 +126,8 @@ def doctor(profile: Profile = None, embedded: Embedded = False) -> None:
 
     Exit code 0 if nothing would, 1 if something would.
     """
-    from deploy.compose import starting  # noqa: PLC0415  Docker's SDK: only for this command
-    from deploy.compose.containers import engine  # noqa: PLC0415
+    from deploy.compose import starting  # Docker's SDK: only for this command
+    from deploy.compose.containers import engine
 
     stack = _stack(profile, embedded)
     with engine() as found:
@@ -145,7 +145,7 @@ def doctor(profile: Profile = None, embedded: Embedded = False) -> None:
 
 
 def _stack(profiles: Sequence[str] | None, embedded: bool) -> Stack:
-    from deploy.compose.project import PROFILES, Stack  # noqa: PLC0415
+    from deploy.compose.project import PROFILES, Stack
 
     for name in profiles or ():
         if name not in PROFILES:
@@ -155,7 +155,7 @@ def _stack(profiles: Sequence[str] | None, embedded: bool) -> Stack:
 
 def _everything() -> Stack:
     """The stack with all that may run, whichever parts were chosen at its start."""
-    from deploy.compose.project import ALL, Stack  # noqa: PLC0415
+    from deploy.compose.project import ALL, Stack
 
     return Stack(ALL, embedded=True)
 

@@ -22,7 +22,7 @@ class AskedView:
     """
 
     def __init__(self, settings: Settings) -> None:
-        from pipelines.query.view.client import ViewClient  # noqa: PLC0415  HTTP: only where a console asks
+        from pipelines.query.view.client import ViewClient  # HTTP: only where a console asks
 
         self._client: Callable[[], ViewClient] = lambda: ViewClient.of(settings.view, None)
         # made for each question: a token that cannot be read is no reason to end the pipeline
@@ -85,15 +85,15 @@ def beliefs(settings: Settings, running: Callable[[], Settings], name: str, *, r
     """
     if not settings.view.embedded:
         return AskedView(settings)
-    from pipelines.query.view.followed import Followed  # noqa: PLC0415  Kafka: only where a console follows
+    from pipelines.query.view.followed import Followed  # Kafka: only where a console follows
 
     return Followed(lambda: _shown(running(), runs), name)
 
 
 def _shown(settings: Settings, runs: bool) -> Settings:
     """The settings of the version whose documents the console shows."""
-    from pipelines.versions.promotion import shown_version  # noqa: PLC0415  servers: only when it is asked
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
+    from pipelines.versions.promotion import shown_version  # servers: only when it is asked
+    from pipelines.versions.registry import Registry
 
     if settings.version != FIRST or not settings.elasticsearch.url:
         return settings

@@ -53,9 +53,9 @@ def tail_file(
 
       newnormal tail-file app.log --from-start --to lines           what is there, to files in the folder lines
     """
-    from datagen.followed_files import FollowedFiles  # noqa: PLC0415  only for this command, as is the next
-    from pipelines.jobs.normalize.formats import Rules  # noqa: PLC0415
-    from pipelines.jobs.normalize.tailed import TailedLines  # noqa: PLC0415
+    from datagen.followed_files import FollowedFiles
+    from pipelines.jobs.normalize.formats import Rules
+    from pipelines.jobs.normalize.tailed import TailedLines
 
     for path in paths:
         if not has_magic(path) and not Path(path).is_file():

@@ -41,8 +41,8 @@ def versions(
     [bold]newnormal replay[/bold] makes others. The settings are those that differ from the version that it was made
     from; of v1, from the defaults. Offsets, and all settings that decide results, are in the output of --json.
     """
-    from pipelines.versions.overview import view  # noqa: PLC0415  servers: only for this command
-    from pipelines.versions.used import differing  # noqa: PLC0415  as above
+    from pipelines.versions.overview import view
+    from pipelines.versions.used import differing
 
     settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
     known = registry.all()
@@ -69,8 +69,8 @@ def promote(
     One alias is switched in one step, so a reader sees the old version or the new one, never both or neither. What runs
     goes on. [bold]newnormal promote v1[/bold] is the way back.
     """
-    from pipelines.versions.overview import view  # noqa: PLC0415  servers: only for this command
-    from pipelines.versions.promotion import promote as switch  # noqa: PLC0415  servers: only for this command
+    from pipelines.versions.overview import view
+    from pipelines.versions.promotion import promote as switch
 
     settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
     version = registry.get(name)
@@ -97,7 +97,7 @@ def retire(
 
     Its jobs must not run, and readers must see another version. Savepoints are kept.
     """
-    from pipelines.versions import retirement  # noqa: PLC0415  servers: only for this command
+    from pipelines.versions import retirement
 
     settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
     plan = retirement.planned(registry.get(name), registry.all().values(), settings)
@@ -118,7 +118,7 @@ def _opened(
     kafka: str | None, elasticsearch: str | None, state_dir: object, namespace: str | None
 ) -> tuple[Settings, Registry]:
     """The settings with the addresses of servers that run, and the versions."""
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for these commands
+    from pipelines.versions.registry import Registry
 
     settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))  # type: ignore[arg-type]
     return settings, Registry(settings)

@@ -37,12 +37,12 @@ def view(
     state_dir: StateDir = None,
 ) -> None:
     """Serve what the detector believes of each series over HTTP, until Ctrl-C."""
-    from pipelines.query.view.follower import Follower  # noqa: PLC0415
-    from pipelines.query.view.part import Part  # noqa: PLC0415
-    from pipelines.query.view.serving import Served, serve_view  # noqa: PLC0415
-    from pipelines.serving.server import address, listening  # noqa: PLC0415  the web server is heavy: only for this
-    from pipelines.versions.promotion import shown_version  # noqa: PLC0415
-    from pipelines.versions.registry import Registry  # noqa: PLC0415
+    from pipelines.query.view.follower import Follower
+    from pipelines.query.view.part import Part
+    from pipelines.query.view.serving import Served, serve_view
+    from pipelines.serving.server import address, listening  # the web server is heavy: only for this
+    from pipelines.versions.promotion import shown_version
+    from pipelines.versions.registry import Registry
 
     given = overrides(kafka, elasticsearch, state_dir, namespace) | {"view.host": host, "view.port": port}
     parts = _PART.fullmatch(part)
