@@ -66,7 +66,6 @@ file(
     "the file of coefficients of `newnormal plan` cannot be read, or holds something else",
     "name a file that `newnormal bench plan` wrote, or none",
 )
-file("DATA_ABSENT", "the data set of an evaluation is missing", "download it; `--data` names its folder")
 file("LOG_FILE_ABSENT", "there is no log file of that name to follow", "correct the path, or give a glob")
 file("TRUTH_UNREADABLE", "a file of labels has wrong lines or lacks a column", "see [evaluation.md](evaluation.md)")
 file("TRUTH_ABSENT", "the series to evaluate have no labels and no ground truth", "give labels or a ground truth")

@@ -87,7 +87,7 @@ def run(data: Path, out: Path, names: str = "", only: str = "", noise: int = NOI
         of each constant what is beyond noise, in words.
 
     Raises:
-        NewnormalError: ``SETTING_INVALID`` if a data set or a constant is none, ``DATA_ABSENT`` if a data set is not
+        NewnormalError: ``SETTING_INVALID`` if a data set or a constant is none, ``FILE_UNUSABLE`` if a data set is not
             there.
     """
     constants = _chosen(only)

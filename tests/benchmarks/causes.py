@@ -27,7 +27,7 @@ def run(data: Path, out: Path) -> dict[str, Any]:
         every += found
     if not figures:
         what = f"{data} has neither petshop/*/graph.csv nor nezha/*/*fault_list.json"
-        raise NewnormalError("DATA_ABSENT", what, "option --data", "a folder with petshop/ or nezha/")
+        raise NewnormalError("FILE_UNUSABLE", what, "option --data", "a folder with petshop/ or nezha/")
     rows = calibration(every)
     show.table("shares: as said, and as often as right", ["share", "number", "said", "right"], rows)
     figures["calibration"] = [dict(zip(("share", "number", "said", "right"), row, strict=True)) for row in rows]

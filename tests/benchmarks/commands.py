@@ -24,10 +24,10 @@ def _folder_to_read(path: Path | None) -> Path | None:
     """Checks that a folder of recorded data is there, before a process is started for it.
 
     Raises:
-        NewnormalError: ``DATA_ABSENT``.
+        NewnormalError: ``FILE_UNUSABLE``.
     """
     if path is not None and not path.is_dir():
-        raise NewnormalError("DATA_ABSENT", f"{path} is no folder", "option --data", "a folder with the data sets")
+        raise NewnormalError("FILE_UNUSABLE", f"{path} is no folder", "option --data", "a folder with the data sets")
     return path
 
 

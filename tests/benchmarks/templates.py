@@ -34,12 +34,12 @@ def recorded(data: Path) -> list[Path]:
     """The files of recorded logs in a folder.
 
     Raises:
-        NewnormalError: ``DATA_ABSENT`` if it has none.
+        NewnormalError: ``FILE_UNUSABLE`` if it has none.
     """
     folder = data / "loghub" if (data / "loghub").exists() else data
     files = sorted(folder.glob("*_structured.csv"))
     if not files:
-        raise NewnormalError("DATA_ABSENT", f"{folder} has no *_structured.csv", "option --data", "recorded logs")
+        raise NewnormalError("FILE_UNUSABLE", f"{folder} has no *_structured.csv", "option --data", "recorded logs")
     return files
 
 

@@ -42,7 +42,7 @@ def run(data: Path, out: Path, only: list[str] | None = None) -> dict[str, Any]:
     there = [name for name in SETS if name in (only or SETS) and (data / name).exists()]
     if not there:
         wanted = ", ".join(only or SETS)
-        raise NewnormalError("DATA_ABSENT", f"{data} has none of {wanted}", "options --data, --only", ", ".join(SETS))
+        raise NewnormalError("FILE_UNUSABLE", f"{data} has none of {wanted}", "options --data, --only", ", ".join(SETS))
     figures = {name: of(name, data, out) for name in there}
     show.write(out, "told", figures)
     return figures

@@ -36,7 +36,7 @@ def nab(folder: Path) -> Nab:
     """Reads NAB as published: ``data/``, ``labels/combined_windows.json``, ``profiles.json``.
 
     Raises:
-        NewnormalError: ``DATA_ABSENT`` if the folder has no such files.
+        NewnormalError: ``FILE_UNUSABLE`` if the folder has no such files.
     """
     windows = json.loads(_there(folder / "labels" / "combined_windows.json").read_text())
     weights = {
@@ -106,7 +106,7 @@ def asd(folder: Path) -> list[Machine]:
 
 def _there(path: Path) -> Path:
     if not path.exists():
-        raise NewnormalError("DATA_ABSENT", f"{path} does not exist", "option --data", "a folder with the data set")
+        raise NewnormalError("FILE_UNUSABLE", f"{path} does not exist", "option --data", "a folder with the data set")
     return path
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(data: Path) -> None:
             "series.half,serious",
             ["SETTING_INVALID: serious", "series, evidence, departures, regimes, choice, machine"],
         ),
-        ("nab", "", ["DATA_ABSENT"]),
+        ("nab", "", ["FILE_UNUSABLE"]),
     ],
 )
 def test_what_is_not_there_is_told_before_anything_is_measured(

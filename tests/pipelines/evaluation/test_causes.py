@@ -103,4 +103,4 @@ def test_a_day_of_nezha_has_hosts_and_calls_and_values_of_services_by_the_minute
 def test_without_recorded_faults_the_bench_says_what_is_absent(tmp_path: Path) -> None:
     with pytest.raises(NewnormalError) as caught:
         causes.run(tmp_path, tmp_path / "out")
-    assert caught.value.code == "DATA_ABSENT"
+    assert caught.value.code == "FILE_UNUSABLE"
