@@ -1,4 +1,4 @@
-"""Instants, durations, sizes and numbers in few characters, for tables in a terminal."""
+"""Instants, latencies, sizes and numbers in few characters, for tables in a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.spec.duration import iso
-from pipelines.contracts.explanations.quantities import Scale
+from pipelines.contracts.explanations.quantities import Scale, duration
 
 
 def clock_time(ms: int, now: int) -> str:
@@ -19,21 +19,6 @@ def clock_time(ms: int, now: int) -> str:
     return text[11:] if abs(now - ms) < 43_200_000 else text
 
 
-def duration(ms: int) -> str:
-    """A duration, short.
-
-    >>> duration(90), duration(2_500), duration(600_000), duration(10_800_000)
-    ('90 ms', '2.5 s', '10 min', '3.0 h')
-    """
-    if abs(ms) < 1_000:
-        return f"{ms} ms"
-    if abs(ms) < 120_000:
-        return f"{ms / 1_000:.1f} s"
-    if abs(ms) < 7_200_000:
-        return f"{ms / 60_000:.0f} min"
-    return f"{ms / 3_600_000:.1f} h" if abs(ms) < 172_800_000 else f"{ms / 86_400_000:,.0f} d"
-
-
 def latency(ms: int, waits_ms: int) -> str:
     """How long it takes from the end of a window until its document is found, and which part of it is by design.
 
@@ -42,7 +27,7 @@ def latency(ms: int, waits_ms: int) -> str:
         waits_ms: How long a window waits for late records.
 
     >>> latency(13_200, 5_000), latency(1_840, 0)
-    ('latency 13.2 s (5.0 s of it wait for late records)', 'latency 1.8 s')
+    ('latency 13.2 s (5 s of it wait for late records)', 'latency 1.84 s')
     """
     waits = f" ({duration(waits_ms)} of it wait for late records)" if waits_ms else ""
     return f"latency {duration(ms)}{waits}"

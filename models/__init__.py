@@ -23,7 +23,8 @@ any number of values; that calls the other files in this order::
       ├─ series/feedback.py      what operators said of this series weighs all of it
       │
       │ the score becomes an alarm, or does not
-      ├─ series/alarm.py         record_score from the weight, and the bar from `threshold`, false alarms and clock
+      ├─ series/alarm.py         record_score from the weight; the bar from `threshold`, false alarms and clock
+      ├─ evidence/combine.py     `is_alarm`: the one place where a score is compared with its bar
       │
       │ what kind of news it is
       ├─ regimes/regimes.py      excursion, new normal, return; regimes/company.py: what the machine's other metrics do

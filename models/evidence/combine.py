@@ -67,6 +67,19 @@ def scored(evidence: float, half: float) -> float:
     return 100.0 * (evidence / (evidence + half))
 
 
+@kernel
+def is_alarm(score: float, bar: float) -> bool:
+    """Whether a `record_score` is told of, of a value, an incident or a machine: it is if it reaches the bar.
+
+    The bar of a value follows its clock and the false alarms that are wanted: `models.series.alarm.bar`. That of a
+    machine, of its unrest too, is ``detector.threshold``.
+
+    >>> is_alarm(50.0, 50.0), is_alarm(49.9, 50.0), is_alarm(math.nan, 50.0)
+    (True, False, False)
+    """
+    return score >= bar
+
+
 def score(evidence: Array, half: float) -> Array:
     """Evidence on the scale of `record_score`: 0 at none, 50 at ``half`` nats, 100 never quite.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from models.config import DetectorConfig
 from models.constant import Constant
 
 
@@ -24,7 +25,7 @@ class MultivariateConfig:
         pace: Weight of the newest window in the evidence.
     """
 
-    threshold: float = 50.0
+    threshold: float = DetectorConfig.threshold
     half: Annotated[float, Constant("nats", 1, 100, "chosen by hand")] = 8.0
     forget: Annotated[
         float,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
-from models.evidence.combine import scored
+from models.evidence.combine import is_alarm, scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration, series_calibration
 from models.evidence.repeats import NEVER, Repeats, conclude, damp, learn_repeats, unrest
@@ -264,7 +264,7 @@ def run(
         )
         ranked = max(damp(constants.repeats, entity.repeats, both), lent)
         verdict.record_score = scored(ranked, config.joined_half)
-        loud = verdict.record_score >= config.threshold
+        loud = is_alarm(verdict.record_score, config.threshold)
         kind = _LEARNING if seen < config.learning else _ANOMALY if loud else _NORMAL
         told = (valid or not given.taught[i]) and kind != _LEARNING  # of what a rule keeps quiet an incident may end
         busy = max(both, lent) >= constants.repeats.notable
@@ -281,7 +281,7 @@ def run(
         if asked and by_model >= max(average, strongest) and together.shares[first:end].sum() > 0:
             shares[first:end] = together.shares[first:end]
             suggested[first:end] = together.expected[first:end]
-        if verdict.incident == _OPEN and entity.repeats.worst < config.threshold:
+        if verdict.incident == _OPEN and not is_alarm(entity.repeats.worst, config.threshold):
             begun = given.onset[first + np.argmax(shares[first:end])]  # it began when what carries it did
             if begun != NEVER:
                 verdict.since = begun

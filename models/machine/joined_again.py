@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.evidence.combine import is_alarm
 from models.evidence.repeats import Unrest
 from models.kernels import kernel
 from models.numbers.arrays import Columns
@@ -54,7 +55,7 @@ def joined_again(
     [8.6, 8.6, 0.0]
     """
     known = again.nats > 0 and time - again.end <= config.remembers and again.times <= config.recurs
-    if not (lent and known) or worst >= threshold:
+    if not (lent and known) or is_alarm(worst, threshold):
         return 0.0
     return float(half * (again.nats / half) ** config.lends)
 

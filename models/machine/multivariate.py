@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
-from models.evidence.combine import scored
+from models.evidence.combine import is_alarm, scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration
 from models.evidence.repeats import NEVER
@@ -298,7 +298,7 @@ def judge_window(
     verdict.residual = tail_evidence(constants.calibration, own.residual, lasting) * trust
     verdict.record_score, verdict.probability = scored(verdict.residual, config.half), math.exp(-verdict.residual)
     verdict.mean = mean
-    verdict.kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
+    verdict.kind = _ANOMALY if is_alarm(verdict.record_score, config.threshold) else _NORMAL
     if own.seen < constants.learning:
         verdict.kind = _LEARNING
     verdict.since = time if verdict.kind == _ANOMALY else NEVER

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
+from models.evidence.combine import is_alarm
 from models.evidence.repeats import NEVER
 from models.experts.base import Step
 from models.kernels import kernel
@@ -230,7 +231,7 @@ def _weigh_incident(
     given_up = is_open and not switch and alive and challenger.number >= config.patience
     stays = is_open and not switch and not given_up
 
-    loud, usual = incident.peak >= found.bar, abs(told.off) < config.trigger * told.scale
+    loud, usual = is_alarm(incident.peak, found.bar), abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
     news = loud or (
         recalled and regime.habit < config.habit and (regime.said or not _is_daily(found, told, challenger))
@@ -241,7 +242,7 @@ def _weigh_incident(
         kind = _RECOVERED
     if changed and loud:
         turned = _STATE_CHANGE
-    elif is_open and loud and max(found.score, regime.peak) < found.bar:  # it adds up to one
+    elif is_open and loud and not is_alarm(max(found.score, regime.peak), found.bar):  # it adds up to one
         turned = _ANOMALY
     slight = not was and usual
     incident = Incident(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from models.evidence.combine import is_alarm
 from models.evidence.repeats import Unrest
 from models.kernels import kernel
 from models.verdicts import Kind
@@ -39,10 +40,10 @@ def course_of(threshold: float, unrest: Unrest, kind: int, told: bool) -> tuple[
     >>> course_of(50.0, Unrest(worst=10.0, over=60.0, accepted=0.0, quiet=6.0), 0, True)  # recovered, closed
     (6, 2)
     """
-    goes_on, over = unrest.worst >= threshold, unrest.over >= threshold
+    goes_on, over = is_alarm(unrest.worst, threshold), is_alarm(unrest.over, threshold)
     if not told:
         return kind, _NONE
-    if unrest.accepted >= threshold:
+    if is_alarm(unrest.accepted, threshold):
         return _NEW_NORMAL, _CLOSED
     if over and not goes_on:
         return (_RECOVERED if kind == _NORMAL else kind), _CLOSED

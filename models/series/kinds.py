@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from models.config import DetectorConfig
-from models.evidence.combine import scored
+from models.evidence.combine import is_alarm, scored
 from models.evidence.repeats import NEVER, Repeats, Unrest, unrest
 from models.kernels import kernel
 from models.records import Record
@@ -78,7 +78,7 @@ def tell(
     """
     told, learning = judged.valid and seen >= config.learning, seen < config.learning
     step = _unrest(config, repeats, state, decision, judged, told)
-    accepted = step.accepted >= judged.bar
+    accepted = is_alarm(step.accepted, judged.bar)
     opened, closed = decision.inside and decision.loud, decision.loud and not decision.inside
     kind = _ANOMALY if judged.strange else _NORMAL
     if decision.kind >= 0:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.evidence.change import Jump, jump, learn_jump
-from models.evidence.combine import combine_two, scored, weigh
+from models.evidence.combine import combine_two, is_alarm, scored, weigh
 from models.evidence.departure import Departure, clock_of, learn_departure
 from models.evidence.frozen import frozen_nats, learn_frozen
 from models.evidence.lingering import linger, rank
@@ -316,7 +316,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     run = _run(series, lived, frozen, stuck_from(config, weighed.alarm))
     past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
     begun = past.same_since if run.stuck else NEVER
-    strange = (valid and found.score >= weighed.alarm and not decision.explained) or run.stuck
+    strange = (valid and is_alarm(found.score, weighed.alarm) and not decision.explained) or run.stuck
     judged = Judged(weight, found.score, weighed.alarm, run.nats, run.before, strange, valid)
     told = tell(config, constants.repeats, series.repeats, decision, judged, seen, given.time, begun)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.hints import hint
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.partition import Partition
 

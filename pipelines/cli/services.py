@@ -14,12 +14,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.quantities import duration
 from deploy.embedded import services
 from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible
 from engine.spec.errors import NewnormalError
 from pipelines.cli.hints import hint, remember
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.settings import load
 
 app = typer.Typer(

@@ -13,13 +13,13 @@ import typer
 from rich.console import Console
 
 from dashboards.live_view import jobs_table
-from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
 from pipelines.cli.hints import hint
 from pipelines.cli.options import Namespace, StateDir, overrides
 from pipelines.contracts.access_token import console_headers
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify.status import NotifierStatus, notifier
 from pipelines.runtime import processes

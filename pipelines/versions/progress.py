@@ -6,9 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from dashboards.quantities import duration
 from dashboards.status import Progress
 from engine.spec.duration import iso
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.runtime.driver import Driver
 from pipelines.versions.program import VersionProgram

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.quantities import duration
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding
 from pipelines.doctor.kafka.clock import CLOCK_OFF, MOST_MS

@@ -7,9 +7,9 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from dashboards.quantities import duration
 from engine.address import kafka_options
 from pipelines.contracts import topics
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 

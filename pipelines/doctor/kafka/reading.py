@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboards.quantities import duration
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import next_offsets
 from engine.spec.duration import duration_ms
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs import LINKS

@@ -6,9 +6,9 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from dashboards.quantities import duration
 from engine.address import kafka_options
 from engine.kafka.admin import partition_counts
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs import JOBS, LINKS, TOPICS
