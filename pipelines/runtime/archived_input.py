@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.kafka.offsets import KafkaOffsets, Offsets
-from engine.spark.checkpoint_offsets import next_offsets
+from engine.spark.checkpoint_offsets import last_committed, next_offsets, offsets_of
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import archived, readers
@@ -30,6 +30,10 @@ Places = dict[str, dict[str, int]]
 """The next offset of each partition, by topic and partition (as text), as Spark has it."""
 
 log = structlog.get_logger()
+
+
+class InputUnknown(Exception):  # noqa: N818  no error: the same is asked again a moment later
+    """Where a job has to go on cannot be told now."""
 
 
 class ArchivedInput:
@@ -51,20 +55,30 @@ class ArchivedInput:
 
         Raises:
             NewnormalError: ``ARCHIVE_GAP`` if messages that the job needs are neither in the archive nor in the log.
+            InputUnknown: Kafka does not say what it still has; or the archive has not yet got as far as a micro-batch
+                goes that was planned on the log, and is to be repeated.
         """
-        self._reading.discard(job)
-        if not self._archives(topics):
+        checkpoint = self._checkpoints / job
+        if not self._archives(topics) or (next_offsets(checkpoint) and not self.may_read(job, topics)):
             return None
         try:
             starts = KafkaOffsets(self._settings.kafka.bootstrap or "", topics).starts()
-        except (KafkaException, TimeoutError):
-            return None  # a query on Kafka waits for it, or is started again
+        except (KafkaException, TimeoutError) as error:
+            # a query that begins on the log while this is unknown may want what the log has no longer, for ever
+            raise InputUnknown(f"Kafka does not say what it still has: {error}") from None
+        self._reading.discard(job)
         places = self._next(job, topics, starts)
         if all(places.get(topic, {}).get(str(p), first) >= first for (topic, p), first in starts.items()):
-            (self._checkpoints / job / _FILE).unlink(missing_ok=True)
+            if last_committed(checkpoint) >= 0:
+                (checkpoint / _FILE).unlink(missing_ok=True)
+            elif job in self._begin:  # Kafka may delete what it begins with before it has read it
+                self._keep(job, places)
             return None
         archives = readers(self._settings, topics)
         last = ends(archives, places, starts)
+        planned = offsets_of(checkpoint, last_committed(checkpoint) + 1)
+        if any(offset > last.get(topic, {}).get(p, 0) for topic, some in planned.items() for p, offset in some.items()):
+            raise InputUnknown("the archive has not got as far as the micro-batch that is to be repeated")
         self._keep(job, places)
         self._reading.add(job)
         log.info("the job reads the archive before the log", job=job, messages=_count(places, last))
@@ -88,11 +102,9 @@ class ArchivedInput:
         return set(topics) <= {folder.topic for folder, _ in archived(self._settings)}
 
     def _next(self, job: str, topics: Sequence[str], starts: Offsets) -> Places:
-        """Where a job goes on: by its checkpoint, or where it begins; empty if it reads the log only."""
+        """Where a job goes on: by its checkpoint, or where it begins."""
         checkpoint = self._checkpoints / job
         places = next_offsets(checkpoint)
-        if places and not self.may_read(job, topics):
-            return {}
         if not places and reads_archive(checkpoint):
             return dict(json.loads((checkpoint / _FILE).read_text()))
         found: Places = {}

@@ -32,7 +32,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.job import ARCHIVE, ArchiveJob
 from pipelines.jobs.index.job import SinkJob
-from pipelines.runtime.archived_input import ArchivedInput
+from pipelines.runtime.archived_input import ArchivedInput, InputUnknown
 from pipelines.runtime.compiling import MODELS, compile_once
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
@@ -187,8 +187,8 @@ class Driver:
         self.later = LaterJobs(later, time.monotonic())
         for name in self.names:
             self.interrupts.check()
-            if name not in later:
-                self._launch(name)
+            if name not in later and not self._launch(name):
+                self.later.put_off(name)
 
     def _prepare(self, spark: SparkSession) -> None:
         """Starts Python before the first task needs it; on a cluster, sees whether its machines can run the jobs."""
@@ -213,16 +213,22 @@ class Driver:
             runtime.bootstrap, runtime.owner, runtime.ledger, runtime.checkpoints, outputs, self.write_again
         )
 
-    def _launch(self, name: str) -> None:
+    def _launch(self, name: str) -> bool:
+        """Starts a job; False if it cannot be told now whether it begins in the archive: it is to be tried again."""
         assert self.spark is not None
         job = self.program.job(name, self.settings)
         if job is None:
             query = self._drain(self.spark, name)
         else:
-            archive = self.archived.rows(self.spark, name, self.program.reads(name, self.settings))
+            try:
+                archive = self.archived.rows(self.spark, name, self.program.reads(name, self.settings))
+            except InputUnknown as unknown:
+                log.info("job waits", job=name, reason=str(unknown))
+                return False
             query = start(self.spark, job, self.runtime, self._report, self.begin.get(name), archive)
         self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name) or self._first_offsets(name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
+        return True
 
     def _drain(self, spark: SparkSession, name: str) -> StreamingQuery:
         """Starts a job that does not write to Kafka."""
@@ -271,7 +277,8 @@ class Driver:
             return
         while self.later.names and not self.servers.is_away("kafka") and self._may_start():
             self.interrupts.check()
-            self._launch(self.later.names[0])
+            if not self._launch(self.later.names[0]):
+                return
             self.later.drop(self.later.names[0])
 
     def _may_start(self) -> bool:

@@ -33,6 +33,10 @@ class LaterJobs:
         """
         return now >= self._until or all(run.query is None or run.worked for run in others)
 
+    def put_off(self, name: str) -> None:
+        """Adds a job that could not be started with the others; it is the next to start."""
+        self.names.insert(0, name)
+
     def drop(self, name: str) -> None:
         """Leaves out a job, which has been started or is not wanted any more; does nothing if it is not among them."""
         if name in self.names:

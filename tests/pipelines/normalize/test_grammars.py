@@ -37,7 +37,10 @@ def read(name: str, text: str) -> list[Sample]:
         ("# TYPE a gauge\n# UNIT a_seconds seconds\n# HELP a x \\n y\na_seconds 1", [("a_seconds", 1.0, ARRIVED)]),
         ('# TYPE a counter\na_total 1 # {trace="x"} 0.5 1795220820', [("a_total", 1.0, ARRIVED)]),
         ("# TYPE a counter\na_total 1\na_created 5", [("a_total", 1.0, ARRIVED), ("a_created", 5.0, ARRIVED)]),
-        ('# TYPE a summary\na{quantile="1"} 7\na_count 3', [("a{quantile=1}", 7.0, ARRIVED), ("a_count", 3.0, ARRIVED)]),
+        (
+            '# TYPE a summary\na{quantile="1"} 7\na_count 3',
+            [("a{quantile=1}", 7.0, ARRIVED), ("a_count", 3.0, ARRIVED)],
+        ),
         ('# TYPE a stateset\na{a="on"} 1\na{a="off"} 0', [("a{a=on}", 1.0, ARRIVED), ("a{a=off}", 0.0, ARRIVED)]),
         ('# TYPE a info\na_info{v="1"} 1', [("a_info{v=1}", 1.0, ARRIVED)]),
         ("# TYPE a gauge\na NaN\nb 1", [("b", 1.0, ARRIVED)]),
