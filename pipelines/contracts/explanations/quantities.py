@@ -123,7 +123,7 @@ def _plain(value: float, decimals: int) -> str:
 
 
 def duration(ms: float, *, short: bool = True) -> str:
-    """Writes a duration: one or two units, or seconds of three digits below a minute.
+    """Writes a duration, rounded to one or two units, or to three digits of seconds below a minute.
 
     Args:
         ms: The duration, milliseconds.
@@ -132,9 +132,9 @@ def duration(ms: float, *, short: bool = True) -> str:
     >>> duration(120_000), duration(3_000_000, short=False), duration(60_000, short=False), duration(5_400_000)
     ('2 min', '50 minutes', '1 minute', '1 h 30 min')
     >>> duration(90_000), duration(10_000), duration(200_000_000), duration(300)
-    ('1 min 30 s', '10 s', '2 d 7 h', '0.3 s')
-    >>> duration(12_345), duration(-7_200_000), duration(1_000, short=False)
-    ('12.3 s', '-2 h', '1 second')
+    ('1 min 30 s', '10 s', '2 d 8 h', '0.3 s')
+    >>> duration(12_345), duration(-7_200_000), duration(1_000, short=False), duration(3_599_000)
+    ('12.3 s', '-2 h', '1 second', '1 h')
     """
     names = ("d", "h", "min", "s") if short else ("days", "hours", "minutes", "seconds")
     sizes = (86_400_000, 3_600_000, 60_000, 1_000)
@@ -143,10 +143,11 @@ def duration(ms: float, *, short: bool = True) -> str:
     if ms < 60_000:
         return f"{ms / 1000:.3g} {'second' if not short and ms == 1_000 else names[-1]}"
     place = next(i for i, size in enumerate(sizes) if ms >= size)
-    whole, rest = divmod(round(ms), sizes[place])
-    parts = [(whole, names[place])]
-    if whole < 10:
-        parts.append((rest // sizes[place + 1], names[place + 1]))
+    last = place + 1 if ms < 10 * sizes[place] else place
+    left, parts = round(ms / sizes[last]) * sizes[last], []
+    for name, size in zip(names, sizes, strict=True):
+        number, left = divmod(left, size)
+        parts.append((number, name))
     written = [f"{n} {name if short or n != 1 else name[:-1]}" for n, name in parts if n]
     return " ".join(written) if short else " and ".join(written)
 

@@ -74,8 +74,8 @@ def test_it_shows_who_is_told_of_incidents_and_who_is_not(run: Run) -> None:
     lines = [line.strip() for line in out.splitlines()]
     assert code == 3, "no job runs"
     assert f"notifications by process {os.getpid()}, metrics at http://127.0.0.1:8900/metrics" in lines
-    assert "night: 3 sent, 7 failed, 1 given up, 2 waiting for 60 min, 4 suppressed" in lines
-    assert "not well: night has taken no message for 60 min: it answered 503\\u001b[2J" in lines
+    assert "night: 3 sent, 7 failed, 1 given up, 2 waiting for 1 h, 4 suppressed" in lines
+    assert "not well: night has taken no message for 1 h: it answered 503\\u001b[2J" in lines
     assert "mail: 5 sent, 0 failed, 0 waiting, 0 suppressed" in lines
     told = json.loads(run("status", "--json")[1])["notifications"]
     assert [(each["name"], each["waiting"], each["failing_since"]) for each in told["channels"]] == [

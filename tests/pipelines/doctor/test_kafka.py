@@ -260,7 +260,7 @@ def test_a_clock_behind_that_of_kafka_is_found(context: Context, make: Make) -> 
     assert kafka_clock(context) == []
     finding = one(kafka_clock(make(lambda: now() - 60 * MINUTE)))
     assert finding.code == "CLOCK_OFF"
-    assert "60 min in the future" in finding.what
+    assert "1 h in the future" in finding.what
 
 
 def test_a_version_that_nobody_reads_is_named(context: Context, make: Make) -> None:
