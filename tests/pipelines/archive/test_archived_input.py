@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ ENDS = 50
 
 
 @pytest.fixture
-def archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], Any]:
+def archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int | None], Any]]:
     """Asks where the job reads, given the first offset that Kafka still has (``None``: Kafka does not answer).
 
     The answer is the archive's span, or ``None`` for the log.
@@ -33,10 +33,14 @@ def archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int |
     folder = TopicFolder(tmp_path / "archive", TOPIC)
     rows = kafka(*((0, offset, message(MIDNIGHT + offset)) for offset in range(ENDS)))
     ArchiveWriter(folder, Telemetry).write("a-000000000", rows, {0: 0}, {0: ENDS})
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        closed = held.getsockname()[1]
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))  # it listens to nobody, and no other process gets its port meanwhile
     settings = load(
-        **{"kafka.bootstrap": f"127.0.0.1:{closed}", "archive.path": str(tmp_path / "archive"), "namespace": ""}
+        **{
+            "kafka.bootstrap": f"127.0.0.1:{held.getsockname()[1]}",
+            "archive.path": str(tmp_path / "archive"),
+            "namespace": "",
+        }
     )
     (tmp_path / "checkpoints" / JOB).mkdir(parents=True)
     asked = ArchivedInput(settings, tmp_path / "checkpoints", {JOB: {(TOPIC, 0): 0}})
@@ -54,7 +58,8 @@ def archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int |
             monkeypatch.setattr(KafkaOffsets, "starts", lambda _: has)
         return asked.rows(None, JOB, [TOPIC])  # type: ignore[arg-type]
 
-    return ask
+    yield ask
+    held.close()
 
 
 def spark_wrote(tmp_path: Path, begin: int, planned: int, committed: bool = False) -> None:
