@@ -1,7 +1,8 @@
 """What an agent may send to stop a pipeline, sent to one with a heap of 2 GB while honest agents go on.
 
-The broker is somebody else's, so it takes what becomes 950 MB, and records of millions of headers. How late honest
-samples are is printed and not judged: it says more of what else the machine does.
+The broker is somebody else's, so it takes what becomes 950 MB, and records of millions of headers. Of how late honest
+samples are in the partitions without hostile ones the median is judged: the greatest delay says more of what else the
+machine does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -34,6 +36,8 @@ LEGAL = int(os.environ.get("HOSTILE_LARGE_MESSAGES", "4"))
 EACH = int(os.environ.get("HOSTILE_EACH_SHAPE", "4"))
 """Which shapes of messages are sent: each fourth one; 1: all."""
 HEADERS = 3_000_000
+WITHIN = 5
+"""So many seconds after it was sent an honest sample must have been read, in the median."""
 NAMES = 40_000
 JOBS = ("normalizer", "log_normalizer", "extractor", "detector")
 MEMORY = {"NEWNORMAL_ENGINE__DRIVER_MEMORY": "2g", "NEWNORMAL_ENGINE__CORES": "2"}
@@ -62,8 +66,8 @@ class Honest:
             self._producer.poll(0)
 
 
-def arrivals(pipeline: Pipeline) -> dict[int, list[float]]:
-    """For each partition of the agents, after how many seconds its honest samples were in `telemetry`."""
+def delays(pipeline: Pipeline, since: float = 0) -> dict[int, list[float]]:
+    """For each partition of the agents, after how many seconds its honest samples since then were in `telemetry`."""
     found: dict[int, list[float]] = {}
     for message in content(pipeline.settings.kafka.bootstrap or "", topics.TELEMETRY):
         value = message.value() or b""
@@ -72,9 +76,15 @@ def arrivals(pipeline: Pipeline) -> dict[int, list[float]]:
         written = message.timestamp()[1]
         table, _ = columnar.decode(value, Telemetry.arrow_schema())
         for row in table.select(["time", "entity"]).to_pylist():
-            if row["entity"].startswith("honest-"):
+            if row["entity"].startswith("honest-") and row["time"] >= since * 1000:
                 found.setdefault(int(row["entity"][7:]), []).append((written - row["time"]) / 1000)
     return found
+
+
+def refusals(pipeline: Pipeline) -> Counter[str]:
+    """How many dead letters there are of each code."""
+    letters = [json.loads(message.value() or b"{}") for message in pipeline.read(topics.DEADLETTER)]
+    return Counter(letter["error.code"] for letter in letters)
 
 
 def hostile(bootstrap: str) -> Counter[str]:
@@ -101,6 +111,7 @@ def hostile(bootstrap: str) -> Counter[str]:
     for _ in range(3):
         send(topics.RAW_AGENTS, b"among headers", HEADERS)
         sent["FORMAT_UNKNOWN"] += 1
+    sent |= Counter(("TOO_MANY_PARTS", "TOO_MANY_KEYS"))
     now = int(time.time() * 1000)
     for begin in range(0, NAMES, 10_000):
         lines = [f"invented,host=one v{n}=1 {now}000000" for n in range(begin, begin + 10_000)]
@@ -122,19 +133,15 @@ def test_no_hostile_message_ends_a_pipeline_of_two_gigabytes_or_keeps_honest_age
         honest = Honest(bootstrap, settings.kafka.partitions)
         try:
             pipeline.start(*JOBS)
-            pipeline.wait("the first sample", lambda: bool(arrivals(pipeline)))
-            before = sum(map(len, arrivals(pipeline).values()))
+            pipeline.wait("the first sample", lambda: bool(delays(pipeline)))
+            begin = time.time()
             wanted = hostile(bootstrap)
-            time.sleep(1)
+            pipeline.wait("each refusal", lambda: refusals(pipeline) >= wanted, 900)
             honest.end()
-            pipeline.wait("all honest samples", lambda: sum(map(len, arrivals(pipeline).values())) == honest.sent, 900)
-            letters = [json.loads(message.value() or b"{}") for message in pipeline.read(topics.DEADLETTER)]
-            codes = Counter(letter["error.code"] for letter in letters)
-            late = {partition: max(each) for partition, each in arrivals(pipeline).items()}
-            print(f"{codes}; {honest.sent - before} honest samples beside it, the latest by partition {late} s")
-            assert all(codes[code] >= number for code, number in wanted.items())
-            assert codes["TOO_MANY_PARTS"] > 0
-            assert codes["TOO_MANY_KEYS"] > 0
+            pipeline.wait("all honest samples", lambda: sum(map(len, delays(pipeline).values())) == honest.sent, 900)
+            beside = {partition: (median(some), max(some)) for partition, some in delays(pipeline, begin).items()}
+            print(f"{refusals(pipeline)}; delay of honest samples by partition, median and greatest: {beside} s")
+            assert all(middle < WITHIN for partition, (middle, _) in beside.items() if partition)
             said = pipeline.log.read_text()
             assert "OutOfMemoryError" not in said
             assert "SPARK_ENDED" not in said
