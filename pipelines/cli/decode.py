@@ -17,7 +17,7 @@ from pipelines.cli import rows
 from pipelines.cli.options import AsJson
 from pipelines.contracts.settings import load
 
-_SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
+_SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug", "unknown")
 
 
 def decode(

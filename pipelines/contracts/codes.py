@@ -213,8 +213,8 @@ dead("FORMAT_UNKNOWN", "a message is of no format that its topic accepts", "`new
 dead("LINE_INVALID", "a line of a text format is broken; its message was refused", "see [input.md](input.md)")
 dead(
     "LABEL_KEPT",
-    "samples of a message differ in labels of `input.left_out` only; these were kept in their names",
-    "take the label out of `input.left_out`",
+    "samples of a message differ only in labels of `input.left_out`, or in UUIDs; these were kept in their names",
+    "take the label out of `input.left_out`, or name it in `input.folded` to make one series of them",
 )
 dead(
     "SAMPLE_TWICE",

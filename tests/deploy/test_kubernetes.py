@@ -19,6 +19,7 @@ from deploy.image.spark_pod import command
 from engine.spark.cluster import Cluster
 from engine.spark.java_options import EXECUTOR as FOR_TASKS
 from engine.spark.java_options import OPTIMIZES
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -40,9 +41,9 @@ EXECUTOR = {
 }
 
 
-def documents() -> dict[str, dict[str, Any]]:
+def documents(file: str = "newnormal.yaml") -> dict[str, dict[str, Any]]:
     """The manifests by kind."""
-    text = (ROOT / "deploy/kubernetes/newnormal.yaml").read_text()
+    text = (ROOT / "deploy/kubernetes" / file).read_text()
     return {each["kind"]: each for each in yaml.safe_load_all(text)}
 
 
@@ -105,3 +106,28 @@ def test_versions_and_paths_are_those_of_the_image_and_all_pods_see_the_checkpoi
         assert volume["persistentVolumeClaim"]["claimName"] == found["PersistentVolumeClaim"]["metadata"]["name"]
     assert spec["driver"]["serviceAccount"] == found["ServiceAccount"]["metadata"]["name"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", spec["sparkVersion"])
+
+
+def test_the_gateways_ports_are_those_of_its_settings_for_the_pod_the_service_and_who_may_reach_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = documents("gateway.yaml")
+    for name, value in (found["ConfigMap"]["data"] | found["Secret"]["stringData"]).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(NewnormalError, match="token"):
+        load()
+    monkeypatch.setenv("NEWNORMAL_GATEWAY__TOKEN", "a-token-of-ones-own")
+    gateway = load().gateway
+    both = (gateway.syslog_port, gateway.gelf_port, gateway.statsd_port)
+    expected = {(gateway.port, "TCP"), *((port, protocol) for port in both for protocol in ("TCP", "UDP"))}
+    assert 0 not in both
+    pod, service, policy = (found[kind]["spec"] for kind in ("Deployment", "Service", "NetworkPolicy"))
+    (container,) = pod["template"]["spec"]["containers"]
+    opened = {each["name"]: (each["containerPort"], each.get("protocol", "TCP")) for each in container["ports"]}
+    served = {each["targetPort"]: (each["port"], each.get("protocol", "TCP")) for each in service["ports"]}
+    (rule,) = policy["ingress"]
+    assert opened == served
+    assert set(opened.values()) == expected == {(each["port"], each["protocol"]) for each in rule["ports"]}
+    assert service["selector"] == pod["template"]["metadata"]["labels"] == policy["podSelector"]["matchLabels"]
+    assert container["image"] == documents()["SparkApplication"]["spec"]["image"]
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/var/lib/newnormal/state", "/tmp"}

@@ -8,7 +8,7 @@ import polars as pl
 
 WINDOW = ("entity", "metric", "window_start")
 QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
+SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug", "unknown")
 LOOKBACK_MS = 300_000
 """How far apart two samples of a counter may be for their difference to count, docs/engine.md."""
 

@@ -62,7 +62,7 @@ def lines(messages: Iterable[LogMessage]) -> RawTopic:
 
     def line(fields: dict[str, Any]) -> dict[str, Any] | None:
         severity = fields.get("log.syslog.severity.code", 6)
-        if not (isinstance(fields.get("message"), str) and isinstance(severity, int) and 0 <= severity <= 7):
+        if not (isinstance(fields.get("message"), str) and isinstance(severity, int) and 0 <= severity <= 8):
             return None
         return {"program": fields.get("process.name", ""), "severity": severity, "message": fields["message"]}
 

@@ -21,7 +21,9 @@ class LogFeatures(Record):
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
     count: int = Field(description="lines in the window")
-    severity: int = Field(6, ge=0, le=7, description="syslog severity; for a template, that of its most severe line")
+    severity: int = Field(
+        6, ge=0, le=8, description="as in `Log`; for a template, that of its most severe line, 8 being the least severe"
+    )
     template: Keyword | None = Field(None, description="program and text of the template, `<*>` where lines differ")
     example: Prose | None = Field(None, alias="message", description="the first line, at most 1024 characters of it")
     revision: int = Field(0, description="always 0: a line that is too late for its window goes to `logs.late`")

@@ -14,8 +14,8 @@ from engine.vectorized.build import build
 from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.jobs.mine_logs.miner import Miner
 
-SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
-"""Names of syslog's severities, by code (RFC 5424)."""
+SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug", "unknown")
+"""Names of syslog's severities, by code (RFC 5424), and of that of a level which is not known."""
 
 TEMPLATE, SEVERITY = "log.template.", "log.severity."
 """Prefixes of the names of log metrics: counts by template and counts by severity."""

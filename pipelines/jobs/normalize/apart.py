@@ -6,26 +6,27 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from engine.columns.arrays import Ints
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.jobs.normalize.counters import CounterRule
-from pipelines.jobs.normalize.refusals import LABEL_KEPT, SAMPLE_TWICE
-from pipelines.jobs.normalize.samples import if_same
+from pipelines.jobs.normalize.refusals import LABEL_KEPT, SAMPLE_TWICE, Refused
+from pipelines.jobs.normalize.samples import combined, folded, if_same
 
 
 @dataclass(frozen=True)
 class Apart(Decoder):
-    """Makes counters of the samples whose names say so, and keeps series apart that descriptive labels distinguish.
+    """Makes counters of the samples whose names say so, and keeps series apart that left-out or folded labels tell.
 
-    Where two samples of a message have the same machine, metric and time, it is read again with the labels of
-    `InputSettings.left_out`. If these distinguish the samples they are kept in their names, and told; otherwise the
-    message is told to hold two values at one time.
+    Where samples of a message have the same machine, metric and time, it is read again with the labels of
+    `InputSettings.left_out` and with UUIDs. What these distinguish is kept in the names, and told. Of the others, those
+    that differ in labels of `InputSettings.folded` become one: the sum of counters, the mean of others; the rest are
+    told to be two values at one time.
 
     Args:
         decoder: The decoder of the format.
-        whole: The same with the labels that are left out otherwise.
+        whole: The same with the labels and UUIDs that are left out or folded otherwise.
         counters: Which metrics are counters.
     """
 
@@ -35,38 +36,44 @@ class Apart(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         decoded = self.decoder.decode(messages)
-        records = self._counted(decoded.records)
-        twice = _twice(records)
-        if twice is None:
-            return Decoded(records, decoded.refused, decoded.writer_watermarks)
+        records, refused = self._counted(decoded.records), list(decoded.refused)
+        groups = _repeated(records)
+        if groups is not None:
+            records, kept = self._distinguished(records, groups, messages)
+            records = combined(records)
+            refused = sorted([*refused, *kept, *_two_values(records)])
+        return Decoded(records, refused, decoded.writer_watermarks)
+
+    def _distinguished(self, records: pa.Table, groups: Ints, messages: Messages) -> tuple[pa.Table, list[Refused]]:
+        """The samples, those that left-out labels or UUIDs distinguish with these; and what is told of it."""
         rows = records.column(ROW).to_numpy()
-        mine = np.unique(rows[twice])
+        mine = np.unique(rows[groups >= 0])
         keep = np.zeros(len(messages.values), np.bool_)
         keep[mine] = True
         again = self._counted(self.whole.decode(messages.where(keep)).records)
-        at = again.schema.get_field_index(ROW)
-        places, still = mine[again.column(ROW).to_numpy()], _twice(again)
-        again = again.set_column(at, ROW, pa.array(places.astype(np.int32)))
-        refused, chosen = list(decoded.refused), np.arange(len(rows))
-        for row in mine.tolist():
-            before, after = np.flatnonzero(rows == row), np.flatnonzero(places == row)
-            both = before[twice[before]]
-            left = 0 if still is None else int(still[after].sum())
-            if len(after) == len(before) and left < len(both):
-                chosen[both] = len(rows) + after[twice[before]]
-                refused.append((row, LABEL_KEPT, _kept(records, both)))
-            else:
-                left = len(both)
-            if left:
-                refused.append((row, SAMPLE_TWICE, _two_values(records, both)))
-        if (chosen != np.arange(len(rows))).any():
-            records = pa.concat_tables([records, again]).unify_dictionaries().combine_chunks().take(pa.array(chosen))
-        return Decoded(records, sorted(refused), decoded.writer_watermarks)
+        places = mine[again.column(ROW).to_numpy()]
+        counts, others = (np.bincount(each, minlength=len(keep)) for each in (rows, places))
+        same = np.isin(rows, np.flatnonzero(keep & (counts == others)))
+        chosen, still = np.arange(len(rows)), _repeated(again)
+        chosen[same] = len(rows) + np.flatnonzero(counts[places] == others[places])
+        alone = np.append(np.zeros(len(rows), np.bool_), np.ones(len(places), np.bool_) if still is None else still < 0)
+        split = np.isin(groups, groups[(groups >= 0) & alone[chosen]])
+        if not split.any():
+            return records, []
+        told, first = np.unique(rows[split], return_index=True)
+        names = records.column("metric").take(pa.array(np.flatnonzero(split)[first])).to_pylist()
+        why = (
+            "and others of its name differ only in labels of input.left_out, or in UUIDs; these are kept in their names"
+        )
+        again = again.set_column(again.schema.get_field_index(ROW), ROW, pa.array(places.astype(np.int32)))
+        both = pa.concat_tables([records, again]).unify_dictionaries().combine_chunks()
+        made = both.take(pa.array(np.where(split, chosen, np.arange(len(rows)))))
+        return made, [(row, LABEL_KEPT, f"{name} {why}") for row, name in zip(told.tolist(), names, strict=True)]
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         message = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
         part = self.decoder.only(value, records)
-        if part is None or _twice(self.decoder.decode(message).records) is None:
+        if part is None or _repeated(self.decoder.decode(message).records) is None:
             return part
         return if_same(self, value, records, part)
 
@@ -90,22 +97,26 @@ class Apart(Decoder):
         return records.set_column(at, records.schema.field(at), column)
 
 
-def _kept(records: pa.Table, places: npt.NDArray[np.int64]) -> str:
-    name = records.column("metric")[int(places[0])].as_py()
-    what = f"{len(places)} samples, the first of {name}, differ in labels of input.left_out only"
-    return f"{what}; they are kept in the names of this message"
-
-
-def _two_values(records: pa.Table, places: npt.NDArray[np.int64]) -> str:
-    first = records.slice(int(places[0]), 1).to_pylist()[0]
-    return f"{first['metric']} of {first['entity']} has two values at one time, {first['value']:g} and another one"
+def _two_values(records: pa.Table) -> list[Refused]:
+    """What is told of messages with two values of a series at one time."""
+    groups = _repeated(records)
+    if groups is None:
+        return []
+    at = np.flatnonzero(groups >= 0)
+    rows, first = np.unique(records.column(ROW).to_numpy()[at], return_index=True)
+    samples = records.take(pa.array(at[first])).to_pylist()
+    what = [f"{one['metric']} of {one['entity']} has two values at one time, {one['value']:g}" for one in samples]
+    return [(row, SAMPLE_TWICE, f"{why} and another one") for row, why in zip(rows.tolist(), what, strict=True)]
 
 
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
-def _twice(records: pa.Table) -> npt.NDArray[np.bool_] | None:
-    """Whether each sample has machine, metric, time and message of another one with another value; ``None``: none."""
+def _repeated(records: pa.Table) -> Ints | None:
+    """The number of the group of each sample that has machine, metric, time and message of others; ``None``: no group.
+
+    It is -1 for samples that are alone, and for those of equal values unless a label in their name is folded.
+    """
     if records.num_rows < 2:
         return None
     entity, metric = (records.column(name).combine_chunks() for name in ("entity", "metric"))
@@ -114,11 +125,13 @@ def _twice(records: pa.Table) -> npt.NDArray[np.bool_] | None:
     parts = (series, rows.astype(np.int64), times)
     mixed = np.bitwise_xor.reduce([part.view(np.uint64) * odd for part, odd in zip(parts, _ODD, strict=True)])
     order = np.argsort(mixed, kind="stable")
-    same = np.diff(mixed[order]) == 0
+    same = np.append(False, np.diff(mixed[order]) == 0)
     if not same.any():
         return None
     values = records.column("value").to_numpy()[order]
-    differs = same & (values[1:] != values[:-1])
-    found = np.zeros(len(order), np.bool_)
-    found[order[1:][differs]] = found[order[:-1][differs]] = True
-    return found if found.any() else None
+    counts = np.append(False, values[1:] != values[:-1]) | folded(metric)[order]
+    number = np.cumsum(~same) - 1
+    told = np.bincount(number[same & counts], minlength=len(order)) > 0
+    groups = np.empty(len(order), np.int64)
+    groups[order] = np.where(told[number], number, -1)
+    return groups if told.any() else None

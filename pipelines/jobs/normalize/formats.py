@@ -23,7 +23,7 @@ from pipelines.jobs.normalize.datadog import DatadogDecoder
 from pipelines.jobs.normalize.flat_json import FlatJsonDecoder, looks_like_flat_json
 from pipelines.jobs.normalize.gelf import GelfDecoder, looks_like_gelf
 from pipelines.jobs.normalize.influx import InfluxDecoder
-from pipelines.jobs.normalize.influx_lines import LONGEST_HEAD, begins_line
+from pipelines.jobs.normalize.influx_lines import LONGEST_HEAD, begins_line, may_be_line
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.log_file import LogFileDecoder, looks_like_log_file
 from pipelines.jobs.normalize.logfmt import LogfmtDecoder, looks_like_logfmt
@@ -145,7 +145,7 @@ class Format:
         decoder = self.make(rules)
         if self.record is Log or self.name in ("json", "statsd"):  # events of StatsD may come at one time
             return decoder
-        whole = replace(rules, labels=replace(rules.labels, left_out=frozenset()))
+        whole = replace(rules, labels=replace(rules.labels, left_out=frozenset(), random=False))
         return Apart(decoder, self.make(whole), replace(rules.counters, well_known=not self.tells_kinds))
 
 
@@ -224,7 +224,11 @@ def _first_line(value: bytes, most: int = 4096) -> bytes:
 
 
 def _influx(value: bytes, _: Rules) -> bool:
-    return begins_line(_first_line(value, 2 * LONGEST_HEAD))
+    first = _first_line(value, 2 * LONGEST_HEAD)
+    if begins_line(first) or not may_be_line(first):
+        return begins_line(first)
+    lines = (line.strip() for line in value[: 2 * LONGEST_HEAD].split(b"\n"))
+    return any(begins_line(line) for line in lines if line and not line.startswith(b"#"))
 
 
 FORMATS = (

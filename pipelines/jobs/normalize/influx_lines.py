@@ -178,15 +178,24 @@ def unescaped(text: str) -> str:
 def begins_line(line: bytes) -> bool:
     r"""Whether bytes are, or begin, a line of the protocol: measurement, tags, and a field that has a value.
 
-    A broken line counts too if it has tags, so that the decoder can say what is wrong with it. JSON does not, nor a
-    line of ``key=value`` pairs alone, as logfmt has them.
+    A broken line counts too if it has tags, so that the decoder can say what is wrong with it. JSON does not, nor do
+    two pairs of ``key=value`` alone, which may be logfmt, see `may_be_line`.
 
     >>> [begins_line(each) for each in (b"m,uri=/{id} x=5i", b'{"a":"b,c d=1 "}', b"level=3 code=4", b"m x=1 5")]
     [True, False, False, True]
     """
     if line[:1] in (b"{", b"["):
         return _LINE.match(line) is not None and not is_json(line)
-    return _LINE.match(line) is not None or _WITH_TAGS.match(line) is not None
+    return any(each.match(line) for each in (_LINE, _WITH_TAGS, _STAMPED))
+
+
+def may_be_line(line: bytes) -> bool:
+    """Whether a line is one of the protocol if its neighbours are: its measurement has an equals sign, and no tags.
+
+    >>> may_be_line(b"m=n f=1"), may_be_line(b"m=n f=1 g=2"), begins_line(b"m=n f=1 1795220820000000000")
+    (True, False, True)
+    """
+    return _PAIRS.match(line) is not None
 
 
 _CHARS, _TAGS = rb"(?:[^ ,%s\\\n]|\\++[^\\\n])++", rb"(?:,%s=%s)"
@@ -195,6 +204,8 @@ _TAGS = _TAGS % (_MARK, _MARK)
 _KEY = _CHARS % b'="'
 _VALUE = rb"(?:[-+]?[0-9.]++(?:[eE][-+]?[0-9]++)?[iu]?|[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)(?:,| *-?[0-9]*\s*$)"
 _LINE = re.compile(rb"(?:%s|%s%s++) ++%s=(?:\"|%s)" % (_MARK, _NAME, _TAGS, _KEY, _VALUE))
+_PAIRS = re.compile(rb"%s ++%s=(?:\"|%s)" % (_NAME, _KEY, _VALUE))
+_STAMPED = re.compile(rb"%s ++%s=[^ \"\n]++ ++[0-9]{10,19}\s*$" % (_NAME, _KEY))
 _WITH_TAGS = re.compile(rb"%s,(?:[^ \\\n]|\\++[^\\\n])*+ ++%s=[^ ]" % (_NAME, _KEY))
 
 

@@ -32,12 +32,14 @@ class LabelRule:
             UUIDs or at least 32 hexadecimal digits, but for labels whose names end with ``uuid``: these are of disks,
             file systems and machines, which last.
         default: The machine where no label names one; empty: none.
+        random: Whether values that are UUIDs and the like are folded.
     """
 
     machine: tuple[str, ...] = names(InputSettings().machine)
     left_out: frozenset[str] = frozenset(names(InputSettings().left_out))
     folded: frozenset[str] = frozenset(names(InputSettings().folded))
     default: str = ""
+    random: bool = True
 
     @classmethod
     def of(cls, settings: InputSettings, topic: str = "") -> LabelRule:
@@ -111,9 +113,14 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
     inside = []
     for name, value in sorted(rest.items()):
         if name not in rule.left_out:
-            random = fold and (name in rule.folded or (_RANDOM.fullmatch(value) and not name.lower().endswith("uuid")))
+            random = fold and (name in rule.folded or (rule.random and _is_random(name, value)))
             inside.append(f"{name}={FOLDED if random else value}")
     return machine, f"{{{','.join(inside)}}}" if inside else ""
+
+
+def _is_random(name: str, value: str) -> bool:
+    """Whether a label holds a UUID or the like that does not last, as those of disks, file systems and machines do."""
+    return _RANDOM.fullmatch(value) is not None and not name.lower().endswith("uuid")
 
 
 def _is_numa(name: str, value: str) -> bool:

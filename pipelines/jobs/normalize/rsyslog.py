@@ -11,7 +11,7 @@ from typing import Any
 from engine.formats.json_decoder import FIELD_INVALID
 from pipelines.jobs.normalize.line_decoder import NO_PROGRAM, Line, LineDecoder
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
-from pipelines.jobs.normalize.severities import INFO, severity_of
+from pipelines.jobs.normalize.severities import with_level
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,19 @@ class RsyslogDecoder(LineDecoder):
     def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
         if not isinstance(message, dict):
             raise RefusedError(FIELD_INVALID, "an rsyslog message is an object with ts, host, program, severity, msg")
-        text, severity = message.get("msg"), message.get("severity", INFO)
+        text = message.get("msg")
         if not isinstance(text, str):
             raise RefusedError(FIELD_INVALID, f"msg: {_shown(text)} is no text")
-        known = None if severity is None or severity == "" else severity_of(severity)
-        if known is None:
-            why = f"severity: {_shown(severity)} is no severity; accepted: 0 to 7, or a name such as err"
-            raise RefusedError(FIELD_INVALID, why)
         host, program = message.get("host") or self.default, message.get("program") or NO_PROGRAM
         for name, value in (("host", host), ("program", program)):
             if not isinstance(value, str):
                 raise RefusedError(FIELD_INVALID, f"{name}: {_shown(value)} is no text")
         if not host:
             raise RefusedError(MACHINE_UNKNOWN, no_machine(message))
-        yield (_moment(message.get("ts")), host, program, known, text.strip()) if text.strip() else None
+        if text := text.strip():
+            yield (_moment(message.get("ts")), host, program, *with_level(message.get("severity"), text))
+        else:
+            yield None
 
 
 def _moment(given: Any) -> int:

@@ -90,14 +90,11 @@ def table(
     schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
     arrays = [pa.array(times), entity.array(), metric.array(), pa.array(values), kind.array(), pa.array(rows)]
     made = pa.Table.from_arrays(arrays, schema=schema)
-    made = made if there.all() else made.filter(pa.array(there))
-    names = made.column("metric").combine_chunks()
-    folded = [is_folded(text) for text in names.dictionary.to_pylist()]
-    return Decoded(_combined(made, np.array(folded)[names.indices]) if any(folded) else made, refusals.all())
+    return Decoded(made if there.all() else made.filter(pa.array(there)), refusals.all())
 
 
 def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
-    """Whether each of the samples in a message becomes a record of its own: none are combined by folding.
+    """Whether each of the samples in a message becomes a record.
 
     Args:
         decoder: The decoder of the message.
@@ -172,17 +169,20 @@ def is_folded(metric: str) -> bool:
     return f"={FOLDED}," in metric or f"={FOLDED}}}" in metric
 
 
-def _combined(made: pa.Table, folded: npt.NDArray[np.bool_]) -> pa.Table:
+def folded(metrics: pa.DictionaryArray) -> npt.NDArray[np.bool_]:
+    """Whether a label in each name of a metric is folded, shape (n,)."""
+    texts = np.array([is_folded(text) for text in metrics.dictionary.to_pylist()], np.bool_)
+    return np.asarray(texts[metrics.indices.to_numpy()])
+
+
+def combined(made: pa.Table) -> pa.Table:
     """Samples of one message that folding has made the same series become one: the sum of counters, else the mean.
 
     Each stands at the place of the first of them. All others are left as they are.
-
-    Args:
-        made: The samples.
-        folded: Whether a label in the name of each sample's metric is folded, shape (n,).
     """
-    at = np.flatnonzero(folded)
     texts = [made.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
+    kept = ~folded(texts[1])
+    at = np.flatnonzero(~kept)
     entity, metric, kind = (text.indices.to_numpy()[at].astype(np.int64) for text in texts)
     series = (entity * len(texts[1].dictionary) + metric) * len(texts[2].dictionary) + kind
     keys = [series, made.column("time").to_numpy()[at], made.column(ROW).to_numpy()[at]]
@@ -197,7 +197,6 @@ def _combined(made: pa.Table, folded: npt.NDArray[np.bool_]) -> pa.Table:
     adds = np.array([each in ("counter", "count", "rate") for each in texts[2].dictionary.to_pylist()])
     sums = np.bincount(group, values[at])
     values[at[first]] = np.where(adds[kind[first]], sums, sums / np.bincount(group))
-    kept = ~folded
     kept[at[first]] = True
     column = made.schema.get_field_index("value")
     return made.set_column(column, made.schema.field(column), pa.array(values)).filter(pa.array(kept))

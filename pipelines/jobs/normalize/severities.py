@@ -4,6 +4,8 @@ from __future__ import annotations
 
 INFO = 6
 """The severity of a line that says none."""
+UNKNOWN = 8
+"""Stands for a level that is not known; syslog's severities end at 7."""
 _NAMES = {
     **dict.fromkeys(("emerg", "emergency", "panic"), 0), **dict.fromkeys(("alert", "alrt"), 1),
     **dict.fromkeys(("crit", "critical", "crt", "fatal", "ftl", "severe error", "dpanic"), 2),
@@ -73,7 +75,7 @@ def with_level(level: object, text: str, field: str = "") -> tuple[int, str]:
     """The severity and the text of a line; a level that is not known is kept in the text, before it.
 
     >>> with_level("err", "no"), with_level("STRANGE", "no")
-    ((3, 'no'), (6, 'level=STRANGE no'))
+    ((3, 'no'), (8, 'level=STRANGE no'))
     """
     severity = severity_of(level, field)
-    return (INFO, f"level={str(level)[:40]} {text}") if severity is None else (severity, text)
+    return (UNKNOWN, f"level={str(level)[:40]} {text}") if severity is None else (severity, text)

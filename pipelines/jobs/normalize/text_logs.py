@@ -22,7 +22,7 @@ from pipelines.jobs.normalize import line_times
 from pipelines.jobs.normalize.line_decoder import LONGEST_LINE, NO_PROGRAM
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, Refusals
 from pipelines.jobs.normalize.samples import LONGEST
-from pipelines.jobs.normalize.severities import INFO, severity_of
+from pipelines.jobs.normalize.severities import INFO, UNKNOWN, severity_of
 from pipelines.jobs.normalize.text_lines import lines
 
 LEVELS = (
@@ -76,8 +76,14 @@ class TextLogDecoder(Decoder):
             entity=pl.when(machine.fill_null("") == "").then(pl.lit(self.machine)).otherwise(machine),
             program=pl.when(program.fill_null("") == "").then(pl.lit(NO_PROGRAM)).otherwise(program),
             severity=_severities(found["severity"]),
+            level=pl.col("severity").str.head(40),
             message=message,
         )
+        unknown = found["severity"] == UNKNOWN
+        if unknown.any():
+            found = found.with_columns(
+                message=pl.when(unknown).then(pl.format("level={} {}", "level", message)).otherwise(message)
+            )
         long = pl.any_horizontal(pl.col(name).str.len_chars() > LONGEST for name in ("entity", "program"))
         wrong = (
             pl.when(message.is_null() | (message == ""))
@@ -172,9 +178,9 @@ def _severities(given: pl.Series) -> pl.Series:
     """The severities that digits or names say; each distinct text is read once."""
     if given.null_count() == len(given):
         return pl.Series("severity", [INFO], pl.Int64).new_from_index(0, len(given))
-    said = {text: severity_of(text) for text in given.unique().drop_nulls()}
-    said = {text: severity for text, severity in said.items() if severity is not None}
-    return given.replace_strict(said, default=INFO, return_dtype=pl.Int64)
+    said = {text: severity_of(text) for text in given.unique()}
+    known = {text: UNKNOWN if severity is None else severity for text, severity in said.items()}
+    return given.replace_strict(known, return_dtype=pl.Int64)
 
 
 def _readable(values: pa.Array) -> pa.Array:

@@ -91,12 +91,15 @@ def test_a_miner_that_is_full_forgets_what_it_has_not_heard_for_longest_and_work
 
 
 def test_a_template_is_as_grave_as_its_gravest_line_and_severities_are_counted_apart() -> None:
-    rows = [said("a", START + i, f"disk {i} is slow", severity=severity) for i, severity in enumerate((6, 3, 6, 4))]
+    rows = [said("a", START + i, f"disk {i} is slow", severity=severity) for i, severity in enumerate((6, 3, 6, 4, 8))]
     found = {str(row["metric"]): row for row in driven(JOB, pl.DataFrame(rows), []).rows}
     (template,) = [row for metric, row in found.items() if metric.startswith("log.template.")]
-    assert (template["count"], template["severity"]) == (4, 3)
+    assert (template["count"], template["severity"]) == (5, 3)
     severities = {metric: row["count"] for metric, row in found.items() if metric.startswith("log.severity.")}
-    assert severities == {"log.severity.informational": 2, "log.severity.error": 1, "log.severity.warning": 1}
+    assert severities == {
+        **{"log.severity.informational": 2, "log.severity.error": 1, "log.severity.warning": 1},
+        "log.severity.unknown": 1,  # a level that is not known is counted as such, and is not taken for info
+    }
 
 
 def test_a_miner_remembers_at_most_eight_times_as_many_lines_as_templates() -> None:

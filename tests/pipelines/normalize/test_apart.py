@@ -47,6 +47,46 @@ def test_a_descriptive_label_stays_where_it_alone_distinguishes_series_and_this_
     assert "input.left_out" in why
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        '# TYPE u gauge\nu{{instance="a:1",x="{}1"}} 1\nu{{instance="a:1",x="{}2"}} 3\nw{{instance="a:1",x="{}1"}} 7',
+        "u,host=a,x={}1 v=1 1795220820\nu,host=a,x={}2 v=3 1795220820\nw,host=a,x={}1 v=7 1795220820",
+    ],
+)
+def test_series_that_only_uuids_tell_apart_stay_apart_unless_their_label_is_to_be_folded(form: str) -> None:
+    uuid = "0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6"
+    value = form.format(uuid, uuid, uuid).encode()
+    found, told = read(value)
+    assert sorted(found.values()) == [1.0, 3.0, 7.0]
+    assert [uuid in metric for _, metric in found] == [True, True, False]
+    ((code, why),) = told
+    assert code == "LABEL_KEPT"
+    assert "UUID" in why
+    found, told = read(value, folded="x")
+    assert (sorted(found.values()), told) == ([2.0, 7.0], [])
+
+
+def test_a_label_is_kept_only_where_it_distinguishes_and_folding_goes_on_beside_it() -> None:
+    scrape = b"""# TYPE b gauge
+b{instance="x:1",region="n"} 10
+b{instance="x:1",region="u"} 90
+c{instance="x:1",region="n",container_id="1"} 1
+c{instance="x:1",region="n",container_id="2"} 3
+d{instance="x:1",region="n"} 1
+d{instance="x:1",region="n"} 2
+"""
+    rules = Rules()
+    form = guess(scrape, rules=rules)
+    assert form is not None
+    found = decoded(form.build(rules), scrape)
+    assert [(row["metric"], row["value"]) for row in rows(found)] == [
+        *(("b{port=1,region=n}", 10), ("b{port=1,region=u}", 90)),
+        *(("c{container_id=*,port=1}", 2), ("d{port=1}", 1), ("d{port=1}", 2)),
+    ]
+    assert [code for _, code, _ in found.refused] == ["LABEL_KEPT", "SAMPLE_TWICE"]
+
+
 def test_two_values_of_one_series_at_one_time_are_told_and_the_same_value_twice_is_not() -> None:
     rules, twice = Rules(), b"b,host=x v=10 1795220820\nb,host=x v=90 1795220820"
     form = guess(twice)

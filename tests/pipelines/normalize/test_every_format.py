@@ -162,6 +162,9 @@ def test_a_message_whose_samples_were_combined_is_not_divided(name: str) -> None
     ("value", "name"),
     [
         (b"# a comment\n\n \t\r\n# another\ncpu,host=a v=1", "influx"),
+        (b"m=n f=1\ncpu,host=a v=1", "influx"),
+        (b"m=n f=1 1795220820000000000", "influx"),
+        (b"a=1 b=2\na=1 b=2", None),
         (b"#\n\nweb-1.cpu.idle 97.5 1795220820", "graphite"),
         (b"# x\n\nPUTVAL a/load/load interval=10 1795220820:1:2:3", "putval"),
         (b"\n# x\n\nup 1", "prometheus"),

@@ -157,10 +157,9 @@ def test_the_machine_is_the_first_label_of_the_rule_and_descriptive_labels_are_l
 
 
 def test_series_that_folding_makes_one_are_summed_if_they_count_and_averaged_otherwise() -> None:
-    ids = ("0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b", "1b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b")
-    lines = [f"net,host=a,id={one} bytes_recv={n}i,speed={n} 1795220820" for one, n in zip(ids, (10, 30), strict=True)]
+    lines = [f"net,host=a,pod_uid={n} bytes_recv={n}i,speed={n} 1795220820" for n in (10, 30)]
     found = {(metric, value) for _, _, metric, value, _ in samples("influx", "\n".join(lines).encode())}
-    assert found == {("net.bytes_recv{id=*}", 40.0), ("net.speed{id=*}", 20.0)}
+    assert found == {("net.bytes_recv{pod_uid=*}", 40.0), ("net.speed{pod_uid=*}", 20.0)}
 
 
 def test_a_batch_of_telegrafs_json_is_read_and_divided() -> None:

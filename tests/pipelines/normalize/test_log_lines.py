@@ -191,8 +191,12 @@ def test_the_levels_of_the_usual_loggers_are_understood(fields: dict[str, Any], 
 
 def test_a_level_that_is_not_understood_is_kept_in_the_text() -> None:
     shipped = b'{"host":"a","message":"no","level":"STRANGE"}'
-    assert [line[3:] for line in log_lines("shipped-logs", shipped)] == [(6, "level=STRANGE no")]
-    assert [line[3:] for line in log_lines("influx-logs", b'm,host=a,level=77 log="no"')] == [(6, "level=77 no")]
+    assert [line[3:] for line in log_lines("shipped-logs", shipped)] == [(8, "level=STRANGE no")]
+    assert [line[3:] for line in log_lines("influx-logs", b'm,host=a,level=77 log="no"')] == [(8, "level=77 no")]
+    rsyslog = b'{"ts":"2026-11-21T00:28:54Z","host":"a","program":"su","severity":"STRANGE","msg":"no"}'
+    assert [line[3:] for line in log_lines("rsyslog", rsyslog)] == [(8, "level=STRANGE no")]
+    logfmt = b'level=STRANGE msg="no" host=a\nmsg="yes" host=a'
+    assert [line[3:] for line in log_lines("logfmt", logfmt)] == [(8, "level=STRANGE no"), (6, "yes")]
 
 
 def test_the_numbers_of_windows_events_are_read_by_its_own_scale() -> None:
