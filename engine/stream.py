@@ -29,6 +29,7 @@ from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
 from engine.spec.choice import check_choice
+from engine.spec.columns import check_names
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
 from engine.spec.duration import Duration, DurationField
@@ -214,7 +215,9 @@ class Stream:
         columns = self.columns
         if columns is not None:
             check_instants(columns, self.time, f"the event time of {type(processor).__name__}")
-            processor.results(columns)  # refuses an operator that names a column that is not there
+            results = processor.results(columns)  # refuses an operator that names a column that is not there
+            for some in (columns, results or columns):
+                check_names([name for name in some.names if name != INPUT], type(processor).__name__)
         if isinstance(self.processor, PassThrough):
             return replace(self, processor=processor)
         before = self.processor.parts if isinstance(self.processor, Chain) else (self.processor,)

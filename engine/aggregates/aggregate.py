@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
 TIME = "time"
 """The default name of the time column, which is in epoch milliseconds."""
+
+COUNT = "__n"
+"""Column of partials: the number of records. No key can have this name, as no column of users begins so."""
 
 ROOM = 1 << 17
 """A `RowAggregate` may multiply the packed numbers of its groups by this, to add the number of a row to them."""
@@ -56,6 +59,9 @@ class RowAggregate(ABC):
     """
 
     column: str
+
+    earlier: ClassVar[tuple[str, ...]] = ()
+    """Columns of the table that an earlier version named without the two underscores."""
 
     def timed(self, column: str) -> Self:
         """This aggregate with the job's time column; overridden by aggregates that use the time."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from engine.columns.packing import grouped
 _PRECISION = 12
 _REGISTERS = 1 << _PRECISION
 _REST = 64 - _PRECISION
+_REGISTER, _RANK = "__register", "__rank"
 
 STANDARD_ERROR = 1.04 / math.sqrt(_REGISTERS)
 """Relative standard error of the estimate: 1.6 %."""
@@ -31,6 +33,7 @@ STANDARD_ERROR = 1.04 / math.sqrt(_REGISTERS)
 class Distinct(RowAggregate):
     """About how many distinct values a column has: relative standard error 1.6 %, almost exact below some hundred."""
 
+    earlier: ClassVar[tuple[str, ...]] = ("register", "rank")
     column: str
 
     @property
@@ -40,19 +43,19 @@ class Distinct(RowAggregate):
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, group = present(records, self.column, group)
         hashes = hashed(records[self.column])
-        register = pl.Series("register", (hashes >> np.uint64(_REST)).astype(np.int32))
+        register = pl.Series(_REGISTER, (hashes >> np.uint64(_REST)).astype(np.int32))
         _, bits = np.frexp((hashes & np.uint64((1 << _REST) - 1)).astype(np.float64))
-        rows = records.select(by).with_columns(register, pl.Series("rank", (_REST + 1 - bits).astype(np.int32)))
+        rows = records.select(by).with_columns(register, pl.Series(_RANK, (_REST + 1 - bits).astype(np.int32)))
         if group is not None:
             group = group * ROOM + register.cast(pl.UInt64)
-        return grouped(rows, [*by, "register"], {"rank": pl.col("rank").max()}, group)
+        return grouped(rows, [*by, _REGISTER], {_RANK: pl.col(_RANK).max()}, group)
 
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        return grouped(rows, [*by, "register"], {"rank": pl.col("rank").max()})
+        return grouped(rows, [*by, _REGISTER], {_RANK: pl.col(_RANK).max()})
 
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Distinct]) -> pl.DataFrame:
         merged = self.merge(rows, by)
-        ranks = (0.5 ** pl.col("rank")).sum()
+        ranks = (0.5 ** pl.col(_RANK)).sum()
         sums = grouped(merged, by, {"__used": pl.len().cast(pl.Int64), "__ranks": ranks})
         estimate = estimates(sums["__used"].to_numpy(), sums["__ranks"].to_numpy())
         return sums.select(by).with_columns(pl.Series(name, estimate) for name in wanted)

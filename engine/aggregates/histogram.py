@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from engine.aggregates.aggregate import ROOM, RowAggregate, present
+from engine.aggregates.aggregate import COUNT, ROOM, RowAggregate, present
 from engine.columns.packing import grouped
 from engine.spec.errors import NewnormalError
+
+BUCKET = "__bucket"
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Histogram(RowAggregate):
         NewnormalError: ``AGGREGATE_INVALID``.
     """
 
+    earlier: ClassVar[tuple[str, ...]] = ("bucket", "n")
     column: str
     edges: tuple[float, ...]
 
@@ -42,17 +46,17 @@ class Histogram(RowAggregate):
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, group = present(records, self.column, group)
         found = np.searchsorted(self.edges, records[self.column].cast(pl.Float64).to_numpy(), side="right")
-        buckets = pl.Series("bucket", found.astype(np.int32))
+        buckets = pl.Series(BUCKET, found.astype(np.int32))
         if group is not None:
             group = group * ROOM + buckets.cast(pl.UInt64)
         rows = records.select(by).with_columns(buckets)
-        return grouped(rows, [*by, "bucket"], {"n": pl.len().cast(pl.Int64)}, group)
+        return grouped(rows, [*by, BUCKET], {COUNT: pl.len().cast(pl.Int64)}, group)
 
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+        return grouped(rows, [*by, BUCKET], {COUNT: pl.col(COUNT).sum()})
 
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Histogram]) -> pl.DataFrame:
         places = range(len(self.edges) + 1)
-        counts = {f"__{i}": pl.col("n").filter(pl.col("bucket") == i).sum() for i in places}
+        counts = {f"__{i}": pl.col(COUNT).filter(pl.col(BUCKET) == i).sum() for i in places}
         table = grouped(rows, by, counts)
         return table.select(*by, *(pl.concat_list(list(counts)).alias(name) for name in wanted))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.aggregate import Aggregate
+from engine.aggregates.aggregate import COUNT, Aggregate
 from engine.aggregates.exact_sums import ExactSum
 
 
@@ -19,13 +19,13 @@ class Count(Aggregate):
     """Number of records."""
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {"n": pl.len().cast(pl.Int64)}
+        return {COUNT: pl.len().cast(pl.Int64)}
 
     def merge(self) -> dict[str, pl.Expr]:
-        return {"n": pl.col("n").sum()}
+        return {COUNT: pl.col(COUNT).sum()}
 
     def finish(self) -> pl.Expr:
-        return pl.col("n")
+        return pl.col(COUNT)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Std(Variance):
 
 def _values(column: str) -> pl.Expr:
     """The number of values in a partial. A partial of an older version has only the number of its records."""
-    older = pl.when(pl.col(f"{column}.mean").is_not_null()).then(pl.col("n")).otherwise(0)
+    older = pl.when(pl.col(f"{column}.mean").is_not_null()).then(pl.col(COUNT)).otherwise(0)
     return pl.coalesce(f"{column}.n", older)
 
 

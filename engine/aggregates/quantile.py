@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.aggregate import ROOM, RowAggregate, present
+from engine.aggregates.aggregate import COUNT, ROOM, RowAggregate, present
+from engine.aggregates.histogram import BUCKET
 from engine.columns.packing import grouped, ordered, packed
 from engine.spec.errors import NewnormalError
 
@@ -36,6 +38,7 @@ class Quantile(RowAggregate):
     True
     """
 
+    earlier: ClassVar[tuple[str, ...]] = ("bucket", "n")
     column: str
     q: float
 
@@ -49,8 +52,8 @@ class Quantile(RowAggregate):
 
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, group = present(records, self.column, group)
-        buckets = pl.Series("bucket", to_bucket(records[self.column].to_numpy()))
-        return _tallied(records.select(by).with_columns(buckets, pl.lit(1, pl.Int64).alias("n")), by, group)
+        buckets = pl.Series(BUCKET, to_bucket(records[self.column].to_numpy()))
+        return _tallied(records.select(by).with_columns(buckets, pl.lit(1, pl.Int64).alias(COUNT)), by, group)
 
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         return _tallied(rows, by, packed(rows, by, room=ROOM))
@@ -78,7 +81,7 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
     """Computes quantiles from sketches by nearest rank.
 
     Args:
-        sketch: Columns of ``group``, ``bucket`` and ``n``; a bucket may be in several rows.
+        sketch: Columns of ``group``, `BUCKET` and `COUNT`; a bucket may be in several rows.
         group: The columns that identify a sketch.
         wanted: The q of each result column.
 
@@ -86,7 +89,7 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
         One row for each sketch: ``group`` and a column for each quantile.
     """
     order, number = _order(sketch, group)
-    counts, buckets = sketch["n"].to_numpy()[order], sketch["bucket"].to_numpy()[order]
+    counts, buckets = sketch[COUNT].to_numpy()[order], sketch[BUCKET].to_numpy()[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     reached = np.cumsum(counts)
     before = reached[starts] - counts[starts]
@@ -105,21 +108,21 @@ def _order(sketch: pl.DataFrame, group: list[str]) -> tuple[npt.NDArray[np.int64
     if codes is not None:
         order, both = ordered(_with_bucket(codes, sketch))
         return order, (both // ROOM).astype(np.int64)
-    order = sketch.select(pl.arg_sort_by(*group, "bucket")).to_series().to_numpy().astype(np.int64)
+    order = sketch.select(pl.arg_sort_by(*group, BUCKET)).to_series().to_numpy().astype(np.int64)
     return order, sketch.select(group)[order].select(pl.struct(group).rle_id()).to_series().to_numpy().astype(np.int64)
 
 
 def _tallied(rows: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
     """A row for each sketch and bucket, with the sum of the counts; ``group`` numbers the sketches."""
     if group is None or not rows.height:
-        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+        return grouped(rows, [*by, BUCKET], {COUNT: pl.col(COUNT).sum()})
     order, codes = ordered(_with_bucket(group, rows))
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    counts = np.add.reduceat(rows["n"].to_numpy()[order], starts)
-    return rows.select(*by, "bucket")[order[starts]].with_columns(pl.Series("n", counts, pl.Int64))
+    counts = np.add.reduceat(rows[COUNT].to_numpy()[order], starts)
+    return rows.select(*by, BUCKET)[order[starts]].with_columns(pl.Series(COUNT, counts, pl.Int64))
 
 
 def _with_bucket(group: pl.Series, rows: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    buckets: npt.NDArray[np.uint64] = (rows["bucket"].to_numpy() + ROOM // 2).astype(np.uint64)
+    buckets: npt.NDArray[np.uint64] = (rows[BUCKET].to_numpy() + ROOM // 2).astype(np.uint64)
     buckets += group.to_numpy() * np.uint64(ROOM)
     return buckets

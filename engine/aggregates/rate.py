@@ -13,6 +13,8 @@ import polars as pl
 from engine.aggregates.aggregate import TIME
 from engine.spec.duration import DurationField
 
+GROWN, APART = "__grown", "__apart"
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -49,7 +51,7 @@ class Rate:
         return records.filter(known & (pl.col(self.only[0]) == self.only[1]) if self.only else known)
 
     def steps(self, samples: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-        """Adds to each sample its ``increase`` since the sample before it and the ``elapsed`` milliseconds.
+        """Adds to each sample its increase since the sample before it (`GROWN`) and the time in between (`APART`).
 
         Args:
             samples: Rows with ``key``, the time and the column, in any order.
@@ -63,6 +65,6 @@ class Rate:
         same = pl.all_horizontal([pl.col(k).eq_missing(pl.col(k).shift(1)) for k in key])
         grew = same & (time - time.shift(1) <= self.lookback_ms) & (value >= value.shift(1))
         return ordered.with_columns(
-            increase=pl.when(grew).then(value - value.shift(1)).otherwise(0.0),
-            elapsed=pl.when(grew).then(time - time.shift(1)).otherwise(0),
+            pl.when(grew).then(value - value.shift(1)).otherwise(0.0).alias(GROWN),
+            pl.when(grew).then(time - time.shift(1)).otherwise(0).alias(APART),
         )

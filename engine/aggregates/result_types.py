@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from engine.aggregates.aggregate import Aggregate, RowAggregate
 from engine.aggregates.histogram import Histogram
-from engine.aggregates.moments import Count
 from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
 from engine.spec.columns import require, require_numbers
@@ -19,16 +18,19 @@ from engine.spec.errors import NewnormalError
 _ROW = "__aggregated"
 
 
-def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema) -> dict[str, pa.DataType]:
+def result_types(
+    aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema, key: Sequence[str] = ()
+) -> dict[str, pa.DataType]:
     """The type of each result column.
 
     Args:
         aggregates: The aggregate of each result column.
         given: The columns of the records.
+        key: The key columns.
 
     Raises:
         NewnormalError: ``COLUMN_UNKNOWN`` if an aggregate reads a column that does not exist; ``AGGREGATE_INVALID`` if
-            it cannot be computed for the type of its column.
+            it cannot be computed for the type of its column, or keeps a column that has the name of the key's.
 
     >>> from engine.aggregates import Count, Mean
     >>> result_types({"n": Count(), "mean": Mean("v")}, pa.schema([("v", pa.float64())]))
@@ -36,32 +38,17 @@ def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], give
     """
     frame = pl.DataFrame(schema=pl.Schema(given)).clear(1)  # a row of nulls; Arrow, asked to make it, loads pandas
     frame = frame.with_columns(pl.lit(0, pl.Int64).alias(_ROW))
-    return {name: _type(name, aggregate, frame, given) for name, aggregate in aggregates.items()}
+    return {name: _type(name, aggregate, frame, given, [*key, _ROW]) for name, aggregate in aggregates.items()}
 
 
-def stored_names(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema) -> set[str]:
-    """The columns in which the partials of some aggregates are stored beside the key, which may have none of them."""
-    frame = pl.DataFrame(schema=pl.Schema(given)).with_columns(pl.lit(0, pl.Int64).alias(_ROW))
-    names = set(Count().lift())
-    for aggregate in aggregates.values():
-        if isinstance(aggregate, Aggregate):
-            names |= set(aggregate.lift())
-        elif isinstance(aggregate, RowAggregate):
-            names |= set(aggregate.lift(frame, [_ROW], None).columns)
-            names |= set(aggregate.merge(aggregate.lift(frame, [_ROW], None), [_ROW]).columns)
-        else:
-            names |= {"increase", "elapsed"}
-    return names - {_ROW}
-
-
-def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema) -> pa.DataType:
+def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema, by: list[str]) -> pa.DataType:
     where = f"aggregate({name}={aggregate!r})"
     read = [getattr(aggregate, attribute, None) for attribute in ("column", "by", "time")]
     require([column for column in read if isinstance(column, str)], given, where)
     if isinstance(aggregate, (Histogram, Quantile, Rate)):
         require_numbers([aggregate.column], given, where)
     try:
-        made = _result(name, aggregate, frame)
+        made = _result(name, aggregate, frame, by)
     except pl.exceptions.ColumnNotFoundError as error:
         raise NewnormalError(
             "COLUMN_UNKNOWN", f"there is no column {error}", where, ", ".join(given.names), "no job"
@@ -74,14 +61,14 @@ def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema) -> p
     return plain_type(made.to_arrow().type)
 
 
-def _result(name: str, aggregate: Any, frame: pl.DataFrame) -> pl.Series:
+def _result(name: str, aggregate: Any, frame: pl.DataFrame, by: list[str]) -> pl.Series:
     if isinstance(aggregate, Rate):
         return pl.Series([None], dtype=pl.Float64)
     if isinstance(aggregate, Aggregate):
-        lifted = frame.group_by(_ROW).agg(expr.alias(column) for column, expr in aggregate.lift().items())
-        merged = lifted.group_by(_ROW).agg(expr.alias(column) for column, expr in aggregate.merge().items())
+        lifted = frame.group_by(by).agg(expr.alias(column) for column, expr in aggregate.lift().items())
+        merged = lifted.group_by(by).agg(expr.alias(column) for column, expr in aggregate.merge().items())
         return merged.select(aggregate.finish().alias(name))[name]
-    return aggregate.finish(aggregate.lift(frame, [_ROW], None), [_ROW], {name: aggregate})[name]  # type: ignore[no-any-return]
+    return aggregate.finish(aggregate.lift(frame, by, None), by, {name: aggregate})[name]  # type: ignore[no-any-return]
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

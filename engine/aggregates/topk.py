@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
-from engine.aggregates.aggregate import RowAggregate, present
+from engine.aggregates.aggregate import COUNT, RowAggregate, present
 from engine.columns.packing import grouped
 from engine.spec.errors import NewnormalError
 
-_CUT, _RANK = "__cut", "__rank"
+_ITEM, _CUT = "__item", "__cut"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class TopK(RowAggregate):
         NewnormalError: ``AGGREGATE_INVALID``.
     """
 
+    earlier: ClassVar[tuple[str, ...]] = ("item", "n")
     column: str
     k: int
     capacity: int = 256
@@ -48,30 +50,30 @@ class TopK(RowAggregate):
 
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, _ = present(records, self.column, group)
-        rows = records.select(*by, pl.col(self.column).alias("item"))
-        return self._bounded(grouped(rows, [*by, "item"], {"n": pl.len().cast(pl.Int64)}), by)
+        rows = records.select(*by, pl.col(self.column).alias(_ITEM))
+        return self._bounded(grouped(rows, [*by, _ITEM], {COUNT: pl.len().cast(pl.Int64)}), by)
 
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        return self._bounded(grouped(rows, [*by, "item"], {"n": pl.col("n").sum()}), by)
+        return self._bounded(grouped(rows, [*by, _ITEM], {COUNT: pl.col(COUNT).sum()}), by)
 
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, TopK]) -> pl.DataFrame:
-        items = self.merge(rows, by).with_columns(pl.col("item").cast(pl.String))
-        items = items.sort(*by, "n", "item", descending=[*(False for _ in by), True, False])
-        ranked = pl.struct(pl.col("item").alias("key"), pl.col("n").alias("value"))
+        items = self.merge(rows, by).with_columns(pl.col(_ITEM).cast(pl.String))
+        items = items.sort(*by, COUNT, _ITEM, descending=[*(False for _ in by), True, False])
+        ranked = pl.struct(pl.col(_ITEM).alias("key"), pl.col(COUNT).alias("value"))
         return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in wanted.items())
 
     def _bounded(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         """Reduces groups with more than ``capacity`` counts: subtracts the (capacity + 1)-th largest count from all."""
         if rows.height <= self.capacity:
             return rows
-        full = rows.group_by(by).agg(pl.col("n").top_k(self.capacity + 1).alias("n"))
-        full = full.filter(pl.col("n").list.len() > self.capacity)
+        full = rows.group_by(by).agg(pl.col(COUNT).top_k(self.capacity + 1).alias(COUNT))
+        full = full.filter(pl.col(COUNT).list.len() > self.capacity)
         if not full.height:
             return rows
-        cuts = full.select(*by, pl.col("n").list.min().alias(_CUT))
-        left = pl.col("n") - pl.col(_CUT).fill_null(0)
-        cut = rows.join(cuts, on=by, how="left", nulls_equal=True).with_columns(n=left)
-        return cut.filter(pl.col("n") > 0).drop(_CUT)
+        cuts = full.select(*by, pl.col(COUNT).list.min().alias(_CUT))
+        left = pl.col(COUNT) - pl.col(_CUT).fill_null(0)
+        cut = rows.join(cuts, on=by, how="left", nulls_equal=True).with_columns(left.alias(COUNT))
+        return cut.filter(pl.col(COUNT) > 0).drop(_CUT)
 
 
 def as_text(value: object) -> str:

@@ -50,9 +50,6 @@ class Correlation(TwoSided):
         return END
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
-        if taken := {"x", "y", "slot", "pairs", "correlation", "window_start", END} & {*self.key}:
-            what = f"the key column {', '.join(sorted(taken))} has a name that the correlation needs itself"
-            raise NewnormalError("NAME_RESERVED", what, "key_by()", "another name", "no job")
         for column, side in ((self.x, self.left), (self.y, self.right)):
             require([column], pa.schema([given.field(name) for name in side]), "Correlation")
         keys = [field for field in pair_columns(self, self.key, given) if field.name in self.key]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from engine.aggregates import AnyAggregate, Rate, Signed
-from engine.aggregates.result_types import result_types, stored_names
-from engine.spec.columns import require
+from engine.aggregates.result_types import result_types
+from engine.spec.columns import check_names, require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Operator
@@ -33,16 +33,11 @@ def window_results(
         NewnormalError: ``COLUMN_UNKNOWN``; ``AGGREGATE_INVALID``.
     """
     require(key, given, "key_by()")
-    types = result_types(aggregates, given)
-    inner = {*BOUNDS, *TOLD, *stored_names(aggregates, given)}
-    if taken := [name for name in key if name in inner or name in types or name.startswith("__")]:
-        what = f"the key column {', '.join(taken)} has a name that the aggregation needs itself"
-        raise NewnormalError(
-            "NAME_RESERVED", what, "key_by()", f"other names than {', '.join(sorted(inner))}", "no job"
-        )
-    if taken := [name for name in types if name in {*BOUNDS, *TOLD} or name.startswith("__")]:
-        what = f"the aggregate {', '.join(taken)} has the name of a column that all results have"
-        raise NewnormalError("NAME_RESERVED", what, "aggregate()", "a name of its own", "no job")
+    types = result_types(aggregates, given, key)
+    if taken := [name for name in (*key, *types) if name in (*BOUNDS, *TOLD)]:
+        what = f"{', '.join(taken)} has the name of a column that the results of windows have"
+        accepted = f"other names than {', '.join((*BOUNDS, *TOLD))}"
+        raise NewnormalError("NAME_RESERVED", what, "aggregate()", accepted, "no job")
     keys, bounds = [given.field(name) for name in key], [pa.field(name, pa.int64(), False) for name in BOUNDS]
     return pa.schema([*keys, *bounds, *types.items(), *((name, TOLD[name]) for name in told)])
 
@@ -152,6 +147,7 @@ class WindowAggregate(Operator):
         return ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
+        check_names([*self.key, *self.aggregates, *self.fires.shown], "aggregate()")
         return window_results(self.key, self.aggregates, self.told, given)
 
     def result_ahead(self, ahead: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -26,6 +26,19 @@ def require(names: Iterable[str], schema: pa.Schema, where: str) -> None:
         there = [name for name in schema.names if not name.startswith("__")]
         what = f"there is no column {', '.join(unknown)}"
         raise NewnormalError("COLUMN_UNKNOWN", what, where, ", ".join(there) or "none: no columns are left", "no job")
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuses columns of one name, and names that begin with two underscores: these are the engine's own.
+
+    Raises:
+        NewnormalError: ``NAME_RESERVED``.
+
+    >>> check_names(["k", "n"], "aggregate()")
+    """
+    if taken := sorted({name for name in names if names.count(name) > 1 or name.startswith("__")}):
+        what = f"{', '.join(taken)} is the name of two columns of the results, or begins with two underscores"
+        raise NewnormalError("NAME_RESERVED", what, where, "a name of its own: map(...), select(...)", "no job")
 
 
 def require_numbers(names: Iterable[str], schema: pa.Schema, where: str) -> None:

@@ -39,6 +39,8 @@ class KeyTable:
 
     def __init__(self, key: Sequence[str], defaults: Mapping[str, Default]) -> None:
         self.key, self.defaults = list(key), dict(defaults)
+        self.named = {name: f"__of_{name}" if name in self.key else name for name in self.defaults}
+        """The name of each state column in the stored state, where a key may have its name."""
         self.keys: pl.DataFrame | None = None
         self.columns: Columns = {name: self._fresh(name, 0) for name in self.defaults}
         self.touched: list[npt.NDArray[np.int64]] = []
@@ -93,14 +95,17 @@ class KeyTable:
 
     def _columns(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> pl.DataFrame:
         kinds = {name: _TYPES[type(default)][1] for name, default in self.defaults.items()}
-        return pl.DataFrame([pl.Series(name, self.columns[name][rows], kinds[name]) for name in self.defaults])
+        return pl.DataFrame(
+            [pl.Series(self.named[name], self.columns[name][rows], kinds[name]) for name in self.defaults]
+        )
 
     def _extend(self, frame: pl.DataFrame) -> None:
         """Adds rows from their keys and those state columns that the frame has."""
         keys = frame.select(self.key)
         self.keys = keys if self.keys is None else pl.concat([self.keys, keys], how="vertical_relaxed")
         for name, column in self.columns.items():
-            values = _array(frame[name]) if name in frame.columns else self._fresh(name, frame.height)
+            stored = self.named[name]
+            values = _array(frame[stored]) if stored in frame.columns else self._fresh(name, frame.height)
             self.columns[name] = np.concatenate([column, values]) if len(column) else values
 
     def _change(self, part: Tables) -> None:
@@ -108,8 +113,8 @@ class KeyTable:
         self._extend(part["new"])
         changes = part["changes"]
         for name, column in self.columns.items():
-            if name in changes.columns:
-                column[changes[_ROW].to_numpy()] = _array(changes[name])
+            if self.named[name] in changes.columns:
+                column[changes[_ROW].to_numpy()] = _array(changes[self.named[name]])
 
     @property
     def height(self) -> int:

@@ -33,6 +33,11 @@ class Trigger(ABC):  # noqa: B024
         """Whether a single record can make this trigger ready."""
         return any(part.by_record for part in self.parts)
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The columns that it sees of a window, besides key, bounds and aggregates."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.shown))
+
 
 class CustomTrigger(Trigger):
     """Base of a user's own trigger, which says for many windows at once which of them are ready."""
@@ -41,6 +46,11 @@ class CustomTrigger(Trigger):
     def by_record(self) -> bool:
         """True: a custom trigger is evaluated after each record."""
         return True
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Number of new records, watermark, processing time."""
+        return ("fresh", "watermark", "clock")
 
     @abstractmethod
     def should_fire(self, windows: pl.DataFrame) -> pl.Series:

@@ -16,6 +16,8 @@ from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import stacked
 from engine.vectorized.window_join import ends
 
+_SLOT, _X, _Y, _FLAT = "__slot", "__x", "__y", "__flat"
+
 
 class CorrelationProcessor(OrderedProcessor):
     """The logic of a `Correlation`.
@@ -36,26 +38,26 @@ class CorrelationProcessor(OrderedProcessor):
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The correlations of the windows whose end the watermark has passed."""
         stored = state.get("pairs")
-        pairs = stacked(unpack(stored)["pairs"] if stored else pl.DataFrame(), self._pairs(ready))
+        kept = unpack(stored)["pairs"] if stored else pl.DataFrame()
+        before = {name.removeprefix("__"): name for name in (_SLOT, _X, _Y)}  # as earlier versions named them
+        kept = kept.rename({old: now for old, now in before.items() if old not in self.key}, strict=False)
+        pairs = stacked(kept, self._pairs(ready))
         if not pairs.height:
             return pairs
         by = [*self.key, "window_start", END]
-        x, y = pl.col("x") - pl.col("x").mean(), pl.col("y") - pl.col("y").mean()
-        sums = {
-            "pairs": pl.len().cast(pl.Int64),
-            "xy": (x * y).sum(),
-            **{"xx": x.pow(2).sum(), "yy": y.pow(2).sum()},
-            **{"most_x": pl.col("x").abs().max(), "most_y": pl.col("y").abs().max()},
-        }
-        windows = ends(pairs, "slot", self.window, progress.before, progress.now).sort("slot").group_by(by).agg(**sums)
-        rest = pairs.filter(pl.col("slot") + self.window.size_ms > progress.now)
+        x, y = (pl.col(name) - pl.col(name).mean() for name in (_X, _Y))
+        sums = (
+            pl.len().cast(pl.Int64).alias("pairs"),
+            ((x * y).sum() / (x.pow(2).sum().sqrt() * y.pow(2).sum().sqrt())).clip(-1, 1).alias("correlation"),
+            (_is_flat(_X, x) | _is_flat(_Y, y)).alias(_FLAT),
+        )
+        windows = ends(pairs, _SLOT, self.window, progress.before, progress.now).sort(_SLOT).group_by(by).agg(*sums)
+        rest = pairs.filter(pl.col(_SLOT) + self.window.size_ms > progress.now)
         if rest.height:
             state.put("pairs", pack({"pairs": rest}))
         else:
             state.remove("pairs")
-        flat = [(pl.col(f"{v}{v}") / pl.col("pairs")).sqrt() <= FLAT * pl.col(f"most_{v}") for v in "xy"]
-        r = (pl.col("xy") / (pl.col("xx").sqrt() * pl.col("yy").sqrt())).clip(-1, 1)
-        r = pl.when(flat[0] | flat[1]).then(None).otherwise(r).alias("correlation")
+        r = pl.when(~pl.col(_FLAT)).then("correlation").alias("correlation")
         return windows.filter(pl.col("pairs") >= self.config.least).select(*by, "pairs", r)
 
     def _pairs(self, ready: pl.DataFrame) -> pl.DataFrame:
@@ -64,14 +66,18 @@ class CorrelationProcessor(OrderedProcessor):
         if not left.height or not right.height:
             return pl.DataFrame()
         right_name = self.sides.right_names[self.config.y]
-        x, y = self._means(left, LEFT_TIME, self.config.x, "x"), self._means(right, RIGHT_TIME, right_name, "y")
-        return x.join(y, on=[*self.key, "slot"])
+        x, y = self._means(left, LEFT_TIME, self.config.x, _X), self._means(right, RIGHT_TIME, right_name, _Y)
+        return x.join(y, on=[*self.key, _SLOT])
 
     def _means(self, frame: pl.DataFrame, time: str, column: str, name: str) -> pl.DataFrame:
-        slot = self.window.slice_start(pl.col(time)).alias("slot")
+        slot = self.window.slice_start(pl.col(time)).alias(_SLOT)
         values = frame.select(*self.key, slot, pl.col(column).cast(pl.Float64).alias(name)).drop_nulls(name)
-        return values.sort(name).group_by(*self.key, "slot", maintain_order=True).agg(pl.col(name).mean())
+        return values.sort(name).group_by(*self.key, _SLOT, maintain_order=True).agg(pl.col(name).mean())
 
     def rescale_own(self, states: Rescaling) -> None:
         """Divides the means of the slots."""
         states.segments("pairs")
+
+
+def _is_flat(name: str, deviations: pl.Expr) -> pl.Expr:
+    return deviations.pow(2).mean().sqrt() <= FLAT * pl.col(name).abs().max()

@@ -65,7 +65,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
         return merged
 
     def _finished(self, tables: Tables) -> pl.DataFrame:
-        return self.folds.with_tables(tables[SUMS].select(*self.by, *self.folds.finished()), tables, self.by)
+        sums = self.folds.complete(tables[SUMS], self.by)
+        return self.folds.with_tables(sums.select(*self.by, *self.folds.finished()), tables, self.by)
 
     def rescale_own(self, states: Rescaling) -> None:
         """Divides the open windows and their partials."""

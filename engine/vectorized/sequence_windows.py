@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.columns.arrays import Ints
+from engine.operators.sequence_windows import Mask, SequenceWindows
 from engine.operators.turn import NO_TIMER, Logic, Turn
 from engine.spec.duration import END_OF_TIME
 from engine.vectorized.windows.folds import PARTIAL
-
-if TYPE_CHECKING:
-    pass
-from engine.operators.sequence_windows import Mask, SequenceWindows
 
 
 @dataclass(frozen=True)

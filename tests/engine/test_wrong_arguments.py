@@ -7,15 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import engine
 from engine import (
+    AfterAny,
     AfterCount,
     AfterProcessingTime,
     Correlation,
     Count,
     CountWindows,
+    CustomTrigger,
     Deduplicate,
     DeltaWindows,
     Discarding,
@@ -33,15 +36,16 @@ from engine import (
     Quantile,
     Rate,
     Record,
-    Session,
     Sliding,
     Stream,
     Sum,
     TopK,
     Tumbling,
+    WindowJoin,
 )
+from engine.operators.two_sided import TwoSided
+from engine.operators.windows import BOUNDS, TOLD
 from engine.spec.errors import NewnormalError
-from engine.testing import TestStream, run
 
 
 class Reading(Record):
@@ -58,6 +62,7 @@ WRONG: tuple[Any, ...] = (
     None, 0, -5, 1.5, float("nan"), True, "", "x", "10s", b"x", [], ["k"], (), {}, object(), Count, Count(), Reading,
     Tumbling("10s"), KeepLast(3), AfterCount(1), Discarding, lambda r: r, 2**70,
 )  # fmt: skip
+JOINS = (IntervalJoin("0s", "1m"), WindowJoin(Tumbling("10s")), Correlation("v", "v", Sliding("10s", every="1s")))
 BASE = Stream.read_json("t", Reading).key_by("k")
 ONCE = BASE.window(Tumbling("1s")).aggregate(n=Count())
 BUILDERS = {
@@ -207,16 +212,6 @@ def test_a_number_of_numpys_is_the_number_that_it_stands_for() -> None:
     assert DeltaWindows("v", np.float32(0.5)) == DeltaWindows("v", 0.5)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["fresh", "opened"])
-@pytest.mark.parametrize("window", [Tumbling("10s"), Session("10s")])
-def test_a_key_may_have_any_name_that_no_column_of_the_results_has(name: str, window: Any) -> None:
-    job = named(name, {"m": Count()}, window)
-    row = {"time": 1_766_000_000_000, "k": "a"}
-    for on in ("reference", "operator"):
-        stream = TestStream(row["time"]).advance_clock("1m").add(row).restart().add(row).advance_watermark("1h")  # type: ignore[arg-type]
-        assert [(each[name], each["m"]) for each in run(job, stream, on=on).rows] == [("a", 2)]
-
-
 def named(name: str, aggregates: dict[str, Any], window: Any = Tumbling("10s")) -> Job:  # noqa: B008
     return (
         Stream.read_json("t", Reading).map(**{name: "k"}).key_by(name).window(window).aggregate(**aggregates).write("o")
@@ -224,37 +219,42 @@ def named(name: str, aggregates: dict[str, Any], window: Any = Tumbling("10s")) 
 
 
 @pytest.mark.parametrize(
-    ("name", "aggregates", "window"),
+    ("name", "aggregates"),
     [
-        ("n", {"m": Mean("v")}, Tumbling("10s")),
-        ("bucket", {"m": Quantile("v", 0.5)}, Tumbling("10s")),
-        ("bucket", {"m": Histogram("v", (1.0,))}, Tumbling("10s")),
-        ("item", {"m": TopK("s", 2)}, Tumbling("10s")),
-        ("rank", {"m": Distinct("s")}, Tumbling("10s")),
-        ("register", {"m": Distinct("s")}, Tumbling("10s")),
-        ("window_start", {"m": Count()}, Tumbling("10s")),
-        ("m", {"m": Count()}, Tumbling("10s")),
-        ("g", {"pane": Count()}, Tumbling("10s")),
-        ("g", {"timing": Count()}, Tumbling("10s")),
-        ("g", {"window_end": Count()}, Tumbling("10s")),
-        ("n", {"m": Count()}, CountWindows(3)),
+        *((name, {"m": Count()}) for name in (*BOUNDS, *TOLD, "m", "__m")),
+        *(("g", {name: Count()}) for name in (*BOUNDS, *TOLD, "__m")),
     ],
 )
-def test_a_name_that_the_engine_needs_itself_is_refused_when_the_job_is_built(
+@pytest.mark.parametrize("window", [Tumbling("10s"), CountWindows(3)])
+def test_a_name_that_all_results_have_is_refused_when_the_job_is_built(
     name: str, aggregates: dict[str, Any], window: Any
 ) -> None:
     with pytest.raises(NewnormalError, match="NAME_RESERVED"):
         named(name, aggregates, window)
 
 
-def test_names_that_only_other_aggregates_need_are_free() -> None:
-    assert named("bucket", {"m": Count()}).key == ("bucket",)
+class Often(CustomTrigger):
+    """A trigger of one's own, which sees the number of new records under the name ``fresh``."""
+
+    def should_fire(self, windows: pl.DataFrame) -> pl.Series:
+        return windows["fresh"] > 2
 
 
-def test_a_key_of_a_correlation_may_not_be_called_as_its_columns() -> None:
-    left, right = (Stream.read_json(topic, Reading).map(slot="k") for topic in ("t", "u"))
+@pytest.mark.parametrize("name", Often().shown)
+def test_what_a_trigger_of_ones_own_sees_has_names_of_its_own(name: str) -> None:
+    windows = Stream.read_json("t", Reading).map(**{name: "k"}).key_by("k").window(Tumbling("10s"))
+    assert windows.aggregate(**{name: Count()}).write("o")
     with pytest.raises(NewnormalError, match="NAME_RESERVED"):
-        left.key_by("slot").join(right, Correlation("v", "v", Sliding("10s", every="1s"))).write("o")
+        windows.trigger(AfterAny(AfterCount(1), Often())).aggregate(**{name: Count()})
+
+
+@pytest.mark.parametrize("how", JOINS)
+def test_a_key_of_a_join_may_not_be_called_as_its_results(how: TwoSided) -> None:
+    own = {"left_time", "right_time"} if not isinstance(how, Correlation) else {"pairs", "correlation"}
+    for name in own if isinstance(how, IntervalJoin) else own | set(BOUNDS):
+        left, right = (Stream.read_json(topic, Reading).map(**{name: "k"}) for topic in ("t", "u"))
+        with pytest.raises(NewnormalError, match="NAME_RESERVED"):
+            left.key_by(name).join(right, how).write("o")
 
 
 def test_right_arguments_pass() -> None:

@@ -73,12 +73,21 @@ class Folds:
     def merge(self, name: str, rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Merges the rows of one table by ``by``; samples stay as they are."""
         if name == SUMS:
-            return grouped(self.complete(rows), list(by), self._merges)
-        return self.tables[name].merge(rows, list(by)) if name in self.tables else rows
+            return grouped(self.complete(rows, by), list(by), self._merges)
+        if name not in self.tables:
+            return rows
+        return self.tables[name].merge(self._renamed(rows, self.tables[name].earlier, by), list(by))
 
-    def complete(self, sums: pl.DataFrame) -> pl.DataFrame:
+    def complete(self, sums: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Adds the columns of aggregates that the job did not have when its state was written."""
+        sums = self._renamed(sums, () if "n" in self._merges else ("n",), by)
         return sums.with_columns(pl.lit(None).alias(name) for name in self._merges if name not in sums.columns)
+
+    def _renamed(self, rows: pl.DataFrame, earlier: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+        """Rows with the names of now: an earlier version left out the underscores, which keep names apart from keys."""
+        old = [name for name in earlier if name in rows.columns and name not in by]
+        now = [pl.coalesce(some for some in (f"__{name}", name) if some in rows.columns) for name in old]
+        return rows.with_columns(e.alias(f"__{name}") for name, e in zip(old, now, strict=True)).drop(old)
 
     def finished(self) -> list[pl.Expr]:
         """Expressions of the results that are computed from one row of `SUMS`, and of `BEYOND`."""
@@ -92,7 +101,7 @@ class Folds:
         for name, kind in self.tables.items():
             wanted = self.wanted[name]
             if name in tables:
-                read = kind.finish(tables[name], list(by), wanted)
+                read = kind.finish(self._renamed(tables[name], kind.earlier, by), list(by), wanted)
                 results = results.join(read, on=list(by), how="left", maintain_order="left", nulls_equal=True)
             else:
                 results = results.with_columns(pl.lit(None).alias(column) for column in wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from engine.aggregates.aggregate import COUNT
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME
 from engine.state.part_log import PartLog
@@ -14,7 +15,6 @@ from engine.vectorized.windows.partials import WINDOW
 from engine.vectorized.windows.trigger_logic import END, FRESH, OPENED
 
 START, PANES, REVISION, WINDOWS = "window_start", "pane", "revision", "#windows"
-_COUNT = "n"
 
 
 def take_slices(config: WindowAggregate, state: ShardState, closed: int, before: int, clock: int) -> Tables:
@@ -43,9 +43,10 @@ def take_slices(config: WindowAggregate, state: ShardState, closed: int, before:
     tables = {name: pl.concat(some, how="diagonal_relaxed") for name, some in tables_by_name(parts)}
     if SUMS not in tables:
         return {}
-    windows = tables[SUMS].group_by(by, maintain_order=True).agg(pl.col(_COUNT).sum().alias(FRESH))
-    windows = windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64))
     folds, contents = Folds(config.aggregates), Tables()
+    sums = folds.complete(tables[SUMS], by)
+    windows = sums.group_by(by, maintain_order=True).agg(pl.col(COUNT).sum().alias(FRESH))
+    windows = windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64))
     for name in (SUMS, *folds.tables):
         if name in tables:
             rows = tables[name].join(windows.select(*by, WINDOW), on=by, how="left", nulls_equal=True)

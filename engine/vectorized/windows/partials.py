@@ -63,7 +63,7 @@ class Partials:
         if self.config.evictor:
             tables = self._lift(tables[RECORDS])
         sums = windows.to_frame(WINDOW).join(
-            self.folds.complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left"
+            self.folds.complete(tables[SUMS], [WINDOW]), on=WINDOW, how="left", maintain_order="left"
         )
         result = sums.select(WINDOW, *self.folds.finished())
         wanted = cs.by_name(WINDOW, *self.config.aggregates, BEYOND, require_all=False)

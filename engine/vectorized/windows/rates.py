@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.aggregates import Rate
+from engine.aggregates.rate import APART, GROWN, Rate
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.windows.folds import PARTIAL, SAMPLES, SUMS
@@ -95,5 +95,5 @@ class Rates:
 
     def _totals(self, steps: pl.DataFrame) -> pl.DataFrame:
         start = self.window.slice_start(pl.col(self.time) - self.ahead).alias(PARTIAL)
-        sums = (pl.col("increase").sum().alias(INCREASE), pl.col("elapsed").sum().alias(ELAPSED))
+        sums = (pl.col(GROWN).sum().alias(INCREASE), pl.col(APART).sum().alias(ELAPSED))
         return steps.group_by(*self.key, start).agg(*sums)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from engine.aggregates.aggregate import COUNT
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
@@ -25,7 +26,7 @@ from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slic
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
 _WINDOWS_AT_ONCE = 32
 """So many windows of many slices are put together at once: what is in memory follows these, not all that are due."""
-_COUNT, _NEW = "__count", "__new"
+_NEW = "__new"
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
 
 
@@ -94,7 +95,7 @@ class SlicedWindows(Processor):
         slices.put(self._merged([slices.get(fired), late]), fired)
         if rest := of_slices(new, set(new[SUMS][PARTIAL].unique().to_list()) - fired):
             slices.add(rest)
-        return late[SUMS].select(*self.by, pl.col("n").alias(_NEW))
+        return late[SUMS].select(*self.by, pl.col(COUNT).alias(_NEW))
 
     def _blocks(self, slices: SliceStore, closed: list[int], state: ShardState) -> Blocks:
         """The blocks without those of changed slices; slices that have just closed are made one part each."""
@@ -158,12 +159,12 @@ class SlicedWindows(Processor):
             some = windows.filter(pl.col(END).is_in(ends))
             results = self._windows(ends, some, slices, reader).join(added, on=by, how="left", nulls_equal=True)
             earlier = self._revisions(some, state)
-            told = (pl.col(_COUNT) > pl.col(_NEW).fill_null(0)).cast(pl.Int64)
+            told = (pl.col(COUNT) > pl.col(_NEW).fill_null(0)).cast(pl.Int64)
             revision = (pl.col(REVISION).fill_null(0) + told).alias(REVISION)
             results = results.join(earlier, on=by, how="left", nulls_equal=True).with_columns(revision)
             self._keep_revisions(earlier, results.select(*by, REVISION), state)
             late = pl.lit("late").alias(TIMING)
-            pieces.append(results.with_columns(pl.col(REVISION).alias(PANE), late).drop(_COUNT, _NEW))
+            pieces.append(results.with_columns(pl.col(REVISION).alias(PANE), late).drop(COUNT, _NEW))
         return pl.concat(pieces, how="vertical_relaxed") if pieces else pl.DataFrame()
 
     def _revisions(self, windows: pl.DataFrame, state: ShardState) -> pl.DataFrame:
@@ -221,7 +222,7 @@ class SlicedWindows(Processor):
             tables = {name: t.join(only, on=by, how="semi", nulls_equal=True) for name, t in tables.items()}
         sums = tables[SUMS]
         several = self.window.slices_per_window > 1
-        sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums)
+        sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums, by)
         if self.rates:
             none = sums.select(*by, pl.lit(None, pl.Float64).alias(INCREASE), pl.lit(None, pl.Int64).alias(ELAPSED))
             totals = grouped(tables[RATES], by, _SUMMED_RATES) if RATES in tables else none.clear()
@@ -232,7 +233,7 @@ class SlicedWindows(Processor):
             END,
             *self.folds.finished(),
             *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
-            pl.col("n").alias(_COUNT),
+            COUNT,
         )
         read = {name: tables[name] for name in self.folds.tables if name in tables}
         return self.folds.with_tables(result, read, by).sort(END, *self.key)
@@ -240,5 +241,5 @@ class SlicedWindows(Processor):
     def _first(self, ends: list[int], slices: SliceStore, reader: BlockReader | None) -> pl.DataFrame:
         """The first results of the windows with these ends."""
         zero, timing = pl.lit(0, pl.Int64), pl.lit("on_time").alias(TIMING)
-        results = self._windows(ends, None, slices, reader).drop(_COUNT)
+        results = self._windows(ends, None, slices, reader).drop(COUNT)
         return results.with_columns(zero.alias(REVISION), zero.alias(PANE), timing)
