@@ -1,7 +1,8 @@
 """Accuracy at production settings, end to end through the detection: bars that no change may fall below.
 
-The figures of a whole run are in docs/model.md and docs/evaluation.md; the bars lie a little below them, where noise of rounding and of
-other machines does not reach. Recorded data lie beside the repository, in ../shared/data; a test without is skipped.
+The figures of a whole run are in docs/model.md and docs/evaluation.md; the bars lie a little below them, where
+noise of rounding and of other machines does not reach. Recorded data lie beside the repository, in
+../shared/data; a test without is skipped.
 """
 
 from __future__ import annotations

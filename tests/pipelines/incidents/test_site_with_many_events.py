@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """The figures of seed 8, which was not used to choose the rules of the job (docs/evaluation.md)."""
+    """The figures of seed 8, which was not used to choose the rules of hosts and moves (docs/evaluation.md)."""
     figures: dict[str, Any] = incidents.run(entities=25, weeks=3, seed=8)["with topology"]
     return figures
 

@@ -1,7 +1,7 @@
 """The plan beside measurements that its coefficients were not fitted to: each must lie within a stated factor.
 
-The figures are those of docs/benchmarks.md. `simulated` plays the plan forward in steps on a machine of so many cores,
-which is another way to the same figures than the sums of the plan.
+The figures are those of benchmarks, some of them older than those in docs/benchmarks.md. `simulated` plays the plan
+forward in steps on a machine of so many cores, which is another way to the same figures than the sums of the plan.
 """
 
 from __future__ import annotations
