@@ -1,4 +1,8 @@
-"""The decoders of log lines as shippers write them in JSON: Filebeat and Elastic Agent (ECS), Fluent Bit, Vector."""
+"""The decoders of log lines as shippers write them in JSON: Filebeat and Elastic Agent (ECS), Fluent Bit, Vector.
+
+Parsing only the wanted fields (msgspec) would save 0.25 to 1.7 µs of a line of some 5, but it takes infinite numbers
+and broken UTF-8 in what it skips, which are refused.
+"""
 
 from __future__ import annotations
 
