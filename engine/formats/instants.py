@@ -18,6 +18,8 @@ _DIGITS = r"^[0-9]{1,16}$"
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]{1,9})?"
 _PLAIN = rf"^{_MOMENT}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?$"
 _UNZONED = rf"^({_MOMENT})$"
+_EPOCH_MS, _BEGINS = re.compile(_DIGITS), re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:")
+_MS = timedelta(milliseconds=1)
 
 
 def instants(texts: pl.Expr) -> pl.Expr:
@@ -42,9 +44,9 @@ def instant(text: str) -> int:
     >>> instant("2026-11-21T01:00+01:00"), instant("1795219200000")
     (1795219200000, 1795219200000)
     """
-    if re.match(_DIGITS, text):
+    if _EPOCH_MS.match(text):
         return int(text)
-    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:", text):
+    if not _BEGINS.match(text):
         raise ValueError("no time")
     when = datetime.fromisoformat(text)
-    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MS

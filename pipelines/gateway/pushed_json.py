@@ -176,7 +176,9 @@ class Splunk(JsonPush):
         if any(metrics) and not all(metrics):
             raise MalformedError(FORMAT_UNKNOWN, "the body mixes events and metrics", "one of both in each request")
         name = "splunk-metrics" if any(metrics) else "splunk-events"
-        objects = [each | {"event": each.get("event", "metric")} if any(metrics) else each for each in objects]
+        # Splunk's index, where it names none, so that the JSON is known for that of the collector
+        extra = {"event": "metric"} if any(metrics) else {"index": "main"}
+        objects = [extra | each for each in objects]
         return self._answered(name, objects, body)
 
     def _answered(self, name: str, objects: list[Any], body: Body) -> Taken:

@@ -17,7 +17,7 @@ _ANNOTATION = re.compile(r"#(?:group|datatype|default)\b")
 _SADF = "# hostname"
 _FLUX_BEGIN = ("", "result", "table")
 _FLUX_OWN = ("result", "table", "_start", "_stop")
-_PDH = re.compile(r"\(PDH-CSV [0-9.]+\) \(.*\)\((-?\d{1,4})\)")
+_PDH = re.compile(r"\(PDH-CSV [0-9.]+\)(?: \(.*\)\((?P<behind>-?\d{1,4})\))?")
 _COUNTER = r"^\\\\(?P<host>[^\\]+)\\(?P<object>[^\\]+?)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)$"
 _PDH_TIME = r"^(\d\d)/(\d\d)/(\d{4}) (.*)$"
 
@@ -95,7 +95,7 @@ def plain(frame: pl.DataFrame, header: Header) -> Plain:
     """
     names = [name for name in frame.columns if not name.startswith(MARK)]
     if names and (pdh := _PDH.fullmatch(names[0].strip())):
-        return _typeperf(frame, names, -int(pdh[1]))
+        return _typeperf(frame, names, "" if pdh["behind"] is None else _zone(-int(pdh["behind"])))
     if names and names[0] == _SADF:
         return _sadf(frame, names)
     if "_time" in names and ("_measurement" in names or "_field" in names):
@@ -127,15 +127,14 @@ def _sadf(frame: pl.DataFrame, names: list[str]) -> Plain:
     return Plain(made, frozenset(labels))
 
 
-def _typeperf(frame: pl.DataFrame, names: list[str], ahead: int) -> Plain:
+def _typeperf(frame: pl.DataFrame, names: list[str], zone: str) -> Plain:
     r"""A line a counter, from columns such as ``\\web-1\Processor(_Total)\% Processor Time``.
 
     Args:
         frame: The table.
         names: The names of its columns, of which the first holds the time.
-        ahead: By how many minutes its times are ahead of UTC.
+        zone: What follows its times: their offset from UTC; empty if it is not told.
     """
-    zone = f"{'+' if ahead >= 0 else '-'}{abs(ahead) // 60:02}:{abs(ahead) % 60:02}"
     kept = [name for name in frame.columns if name.startswith(MARK)]
     counters = [name for name in names[1:] if name.startswith("\\\\")]
     time = pl.col(names[0]).str.replace(_PDH_TIME, f"$3-$1-$2 $4{zone}")
@@ -150,3 +149,8 @@ def _typeperf(frame: pl.DataFrame, names: list[str], ahead: int) -> Plain:
         *kept, "time", host.alias("host"), metric.alias("metric"), instance.alias("instance"), VALUE
     )
     return Plain(made, frozenset({"instance"}))
+
+
+def _zone(ahead: int) -> str:
+    """The offset of times that are ahead of UTC by some minutes, as it follows them."""
+    return f"{'+' if ahead >= 0 else '-'}{abs(ahead) // 60:02}:{abs(ahead) % 60:02}"

@@ -53,6 +53,7 @@ from pipelines.jobs.normalize.statsd import StatsdDecoder
 from pipelines.jobs.normalize.statsd_events import StatsdEventsDecoder
 from pipelines.jobs.normalize.statsd_events import begins as begins_with_event
 from pipelines.jobs.normalize.syslog import SyslogDecoder
+from pipelines.jobs.normalize.syslog_times import Zones
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.normalize.vector import VectorDecoder
 from pipelines.jobs.normalize.web_logs import WebLogDecoder, looks_like_web_log
@@ -197,7 +198,7 @@ def _vector(value: bytes, rules: Rules) -> bool:
 
 
 _VECTOR = re.compile(rb'"(?:counter|gauge|set|distribution|aggregated_histogram|aggregated_summary)"\s*:\s*\{')
-_SHIPPED = re.compile(rb'"(?:(?:message|log|msg|MESSAGE)"\s*:\s*"|MESSAGE"\s*:\s*\[)')
+_SHIPPED = re.compile(rb'"(?:(?:message|log|msg|MESSAGE|@mt?|RenderedMessage|textPayload)"\s*:\s*"|MESSAGE"\s*:\s*\[)')
 _PRIORITY = re.compile(rb"(?:[1-9][0-9]{0,5} )?<[0-9]{1,3}>")
 """The priority of syslog, before which a stream has the length of each message."""
 
@@ -375,7 +376,7 @@ FORMATS = (
     ),
     Format(
         "syslog", Log, "syslog, RFC 5424 and RFC 3164",
-        lambda rules: SyslogDecoder(rules.labels, rules.timezone, rules.topic),
+        lambda rules: SyslogDecoder(rules.labels, Zones(rules.timezone, rules.topic)),
         lambda value, _: _PRIORITY.match(value) is not None,
     ),
     Format(
@@ -389,7 +390,7 @@ FORMATS = (
     ),
     Format(
         "shipped-logs", Log, "Filebeat, Elastic Agent (ECS), Fluent Bit, Vector: JSON of log lines",
-        lambda rules: ShippedLogsDecoder(rules.labels), _shipped,
+        lambda rules: ShippedLogsDecoder(rules.labels, Zones(rules.timezone, rules.topic)), _shipped,
     ),
     Format(
         "flat-json", Telemetry, "JSON of numbers: Fluent Bit (cpu, mem, ...), jmxtrans, home-made",

@@ -33,7 +33,7 @@ _NAMES = {
 }  # fmt: skip
 _SECONDS = 10**11
 _NO_VALUE = ("U", "nan")
-_GROUPS = frozenset(("servers", "hosts", "collectd"))
+_GROUPS = frozenset(("servers", "hosts", "collectd", "icinga2", "netdata"))
 """First parts of paths behind which the machine stands."""
 _STATSD = frozenset(("stats", "stats_counts", "statsd"))
 """First parts of the paths of StatsD, which name no machine."""
@@ -88,7 +88,7 @@ class GraphiteDecoder(PlainLineDecoder):
     """Decodes lines such as ``web-1.cpu.idle 97.5 1795220820`` or ``cpu.idle;host=web-1 97.5 1795220820``.
 
     Times are in seconds; -1 is the arrival. A tag names the machine; without tags the first part of the path does,
-    or the second one behind ``servers``, ``hosts`` and ``collectd``. ``nan`` is no value.
+    or the second one behind ``servers``, ``collectd`` and the like. ``nan`` is no value.
 
     Args:
         labels: Which tags name the machine and the series.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 INFO = 6
 """The severity of a line that says none."""
 UNKNOWN = 8
@@ -36,6 +38,8 @@ _HUNDREDS: dict[float, int] = {
 _THOUSANDS: dict[float, int] = {5_000: 7, 10_000: 7, 20_000: 6, 30_000: 4, 40_000: 3}
 """Logback."""
 _NUMBERS: dict[float, int] = {**dict(zip(range(8), range(8), strict=True)), **_TENS, **_HUNDREDS, **_THOUSANDS}
+_BETWEEN = re.compile(r"[+-][0-9]{1,3}$")
+"""Follows the names of levels of Go's slog that lie between those that have a name."""
 _OF_FIELD: dict[str, dict[float, int]] = {
     "levelno": {10: 7, 20: 6, 30: 4, 40: 3, 50: 2},  # Python
     "severity": {0: 0, 100: 7, 200: 6, 300: 5, 400: 4, 500: 3, 600: 2, 700: 1, 800: 0},  # Google Cloud
@@ -51,8 +55,8 @@ def severity_of(level: object, field: str = "") -> int | None:
         level: The level; ``None`` or empty: the line says none, and counts as `INFO`.
         field: The name of the field that holds it, as some mean other numbers than most.
 
-    >>> [severity_of(each) for each in ("WARN", 3, "SEVERE", 50, "3", None, "strange", 77)]
-    [4, 3, 3, 3, 3, 6, None, None]
+    >>> [severity_of(each) for each in ("WARN", 3, "SEVERE", 50, "3", None, "ERROR+2", 77)]
+    [4, 3, 3, 3, 3, 6, 3, None]
     >>> severity_of(30), severity_of(30, "levelno"), severity_of(500, "severity")
     (6, 4, 3)
     """
@@ -61,7 +65,7 @@ def severity_of(level: object, field: str = "") -> int | None:
             return _NAMES[level]
         word = level.strip().lower()
         if not (word.isascii() and word.isdigit() and len(word) <= 5):
-            return _NAMES.get(word) if word else INFO
+            return _NAMES.get(_BETWEEN.sub("", word)) if word else INFO
         level = int(word)
     if level is None:
         return INFO

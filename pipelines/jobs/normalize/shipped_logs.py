@@ -12,51 +12,45 @@ from functools import cached_property
 from typing import Any
 
 from engine.formats.json_decoder import FIELD_INVALID
-from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule, machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.nested_fields import Alternatives, Wanted, first, flat, nested
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
 from pipelines.jobs.normalize.severities import with_level
+from pipelines.jobs.normalize.syslog_times import UTC, Zones
 
 _TIMES = (
     *("@timestamp", "timestamp", "date", "time", "ts"),
     *("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"),  # of journald
     *("timereported", "timegenerated", "ISODATE"),  # of rsyslog's jsonmesg, of syslog-ng
     *("EventTime", "EventReceivedTime"),  # of NXLog
+    *("DATE", "datetime", "asctime", "Timestamp", "@t"),  # of syslog-ng, Monolog, Python, Serilog
 )
-_TEXTS = ("message", "log", "msg", "MESSAGE", "event.original", "Message")
+_TEXTS = (
+    *("message", "log", "msg", "MESSAGE", "event.original", "Message", "@m", "@mt", "RenderedMessage"),
+    *("textPayload", "jsonPayload.message"),  # of Google Cloud
+)
 _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "levelname", "level_name"),
     *("level", "PRIORITY", "syslog.severity.code", "syslogseverity", "syslogseverity-text", "log_level", "loglevel"),
     *("lvl", "LEVEL", "@level", "@l", "severity_text", "severityText", "levelno", "Severity"),
+    *("Level", "error_severity"),  # of Serilog, PostgreSQL
 )
-_PROGRAMS = [
-    "process.name",
-    "log.syslog.appname",
-    "appname",
-    "ident",
-    "SYSLOG_IDENTIFIER",
-    "program",
-    "programname",
-    "app-name",
-    "PROGRAM",
-    "service.name",
-    "container.name",
-    "kubernetes.container_name",
-    "container_name",
-    "kubernetes.container.name",
-    "log.file.path",
-    "file",
-    "tag",
-    "source_type",
-    "name",
-    "SourceName",
-]
+_PROGRAMS = (
+    *("process.name", "log.syslog.appname", "appname", "ident", "SYSLOG_IDENTIFIER", "_COMM", "program"),
+    *("programname", "app-name", "PROGRAM", "service.name", "service", "container.name", "kubernetes.container_name"),
+    *("container_name", "kubernetes.container.name", "resource.labels.container_name", "app", "application"),
+    *("processName", "log.file.path", "file", "tag", "source_type", "name", "SourceName", "winlog.provider_name"),
+    *("logName",),
+)
 _NODES = ("kubernetes.host", "kubernetes.node.name", "kubernetes.pod_node_name")
 """Shippers name the node of a container here; an application's own ``host`` beside it is something else."""
-_MACHINES = ("_HOSTNAME", "HOST", "Hostname")
-_SCALES = {name: nested([name]) for name in ("severity", "levelno")}
+_MACHINES = (
+    *("_HOSTNAME", "HOST", "Hostname", "HOSTNAME", "hostName", "sysloghost", "extra.hostname"),
+    *("MachineName", "Properties.MachineName"),  # of Serilog
+    *("labels.compute.googleapis.com/resource_name", "resource.labels.instance_id"),  # of Google Cloud
+)
+_SCALES = {name: nested([name]) for name in ("severity", "levelno", "Level")}
 """Fields whose numbers mean something else than those of most loggers."""
 
 
@@ -66,6 +60,7 @@ class ShippedLogsDecoder(LineDecoder):
 
     Args:
         labels: Which fields name the machine; besides them Kubernetes' node does.
+        zones: The zones of times that name none.
 
     >>> message = {"@timestamp": "2026-11-21T00:27:00.013Z", "host": {"name": "a"}, "log": {"level": "error"},
     ...     "process": {"name": "sshd"}, "message": "no"}
@@ -74,6 +69,7 @@ class ShippedLogsDecoder(LineDecoder):
     """
 
     labels: LabelRule = LABELS
+    zones: Zones = UTC
 
     @cached_property
     def _wanted(self) -> Wanted:
@@ -106,18 +102,20 @@ class ShippedLogsDecoder(LineDecoder):
             if not (isinstance(text, str) and (text := text.strip())):
                 yield None
                 continue
-            given = first(fields, places.times)
-            try:
-                time = arrived if given is None else moment(given)
-            except ValueError as error:
-                field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
-                raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
             machine = first(fields, places.nodes, text=True)
             if not machine:
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
                 machine = machine or first(fields, places.machines) or self.labels.default
                 if not machine:
                     raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in each))
+            given = first(fields, places.times)
+            try:
+                time = arrived if given is None else self.zones.moment(given, machine, arrived)
+            except RefusedError:
+                raise
+            except ValueError as error:
+                field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
+                raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
             program, level = first(fields, places.programs) or "", first(fields, places.levels)
             if type(program) is list:
                 program = _of_bytes(program) or ""

@@ -24,7 +24,7 @@ from pipelines.jobs.normalize.severities import with_level
 _METRIC = "metric_name:"
 _IS_METRICS = re.compile(rb'"metric_name(?::|"\s*:)')
 _IS_EVENT = re.compile(rb'"event"\s*:\s*(?:"|\{)')
-_IS_SPLUNK = re.compile(rb'"(?:sourcetype|index)"\s*:\s*"|"event"\s*:\s*"')
+_IS_SPLUNK = re.compile(rb'"(?:sourcetype|index)"\s*:\s*"|"event"\s*:\s*(?:"|\{"line"\s*:)')
 _TEXTS = ("message", "msg", "log", "MESSAGE", "line")
 _LEVELS = ("severity", "level", "log_level")
 
@@ -120,7 +120,8 @@ class SplunkEventsDecoder(LineDecoder):
                 raise RefusedError(MESSAGE_EMPTY, "an event is empty")
             name = next((each for each in _LEVELS if each in fields or each in inside), "")
             severity, text = with_level(fields.get(name, inside.get(name)), text, name)
-            program = given.get("sourcetype") or PurePosixPath(str(given.get("source") or "")).name or NO_PROGRAM
+            program = given.get("sourcetype") or PurePosixPath(str(given.get("source") or "")).name
+            program = program or str(inside.get("tag") or NO_PROGRAM)
             time = moment(_time(given["time"])) if given.get("time") is not None else arrived
             yield time, machine, program, severity, text
 

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.contracts.settings.input import told_for
-from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
-from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, TIME_AHEAD, RefusedError
+from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, RefusedError
 from pipelines.jobs.normalize.syslog_devices import of_device
-from pipelines.jobs.normalize.syslog_times import local
+from pipelines.jobs.normalize.syslog_times import UTC, Zones
 
 _PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
 _5424 = re.compile(
@@ -38,8 +36,6 @@ _NO_HOST = re.compile(
 colon or has a process id in brackets. A host's name can have neither."""
 _FRAME = re.compile(rb"([1-9][0-9]{0,5}) (?=<)")
 _MARK = "\ufeff"
-_MOST_AHEAD = 10 * 60_000
-"""A time without a zone that lies further ahead of its arrival is one of another zone: clocks are not that wrong."""
 _ACCEPTED = "accepted: <34>1 2026-11-21T00:27:00Z host program pid id - text, or <34>Nov 21 00:27:00 host program: text"
 
 
@@ -61,16 +57,14 @@ class SyslogDecoder(LineDecoder):
 
     Args:
         labels: Which machine wrote lines without a host name, if any.
-        timezone: The zone of times that name none, see `InputSettings.timezone`.
-        topic: The topic.
+        zones: The zones of times that name none.
 
     >>> list(SyslogDecoder().lines(b"<34>Nov 21 00:27:00 a su[7]: no", 1795220900000))
     [(1795220820000, 'a', 'su', 2, 'no')]
     """
 
     labels: LabelRule = LABELS
-    timezone: str = "UTC"
-    topic: str = ""
+    zones: Zones = UTC
 
     def parsed(self, value: bytes) -> Any:
         return value
@@ -109,21 +103,8 @@ class SyslogDecoder(LineDecoder):
         if not machine:
             why = "the message has no host name; let its sender add it, or name its machine by input.default_machine"
             raise RefusedError(MACHINE_UNKNOWN, f"{why}: {text[:80]!r}")
-        return self._time(time, machine, arrived), machine, program, priority % 8, text
-
-    def _time(self, given: str, machine: str, arrived: int) -> int:
-        if given == "-":
-            return arrived
-        if given[0].isdigit() and (given[-1] == "Z" or given[-6:-5] in ("+", "-") or given.isdigit()):
-            return moment(given)
-        plain = "=" not in self.timezone and "," not in self.timezone
-        zone = self.timezone if plain else told_for(self.timezone, self.topic, machine) or "UTC"
-        time = local(given, zone, arrived)
-        if time > arrived + _MOST_AHEAD:
-            late = round((time - arrived) / 60_000)
-            why = f"{given!r} names no zone and is taken as {zone}; it would lie {late} minutes ahead of its arrival"
-            raise RefusedError(TIME_AHEAD, f"{why}; input.timezone names the zone of {machine}'s clock")
-        return time
+        at = arrived if time == "-" else self.zones.moment(time, machine, arrived)
+        return at, machine, program, priority % 8, text
 
 
 def _framed(message: bytes) -> Iterator[bytes]:

@@ -1,0 +1,157 @@
+"""Log lines and samples as the documentation of their vendors shows them: machine, program, time, severity, text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pipelines.contracts.settings.input import InputSettings
+from pipelines.jobs.normalize.formats import Rules, guess
+from tests.pipelines.normalize.formats import decoded, rows
+
+NOON = 1795860900000
+"""2026-11-28T10:15:00Z, some hours before the messages arrive."""
+ARRIVED = NOON + 3_600_000
+
+
+def read(value: bytes, **settings: str) -> list[dict[str, Any]]:
+    """The records of a message of a format that is recognised; nothing of it may be refused."""
+    rules = Rules.of(InputSettings.model_validate(settings), "logs.agents")
+    form = guess(value, rules=rules)
+    assert form is not None
+    found = decoded(form.build(rules), value, arrived=ARRIVED)
+    assert found.refused == []
+    return rows(found)
+
+
+LINES: dict[str, tuple[dict[str, Any], tuple[int, str, str, int, str]]] = {
+    "rsyslog, template for Logstash": (
+        {
+            **{"@timestamp": "2026-11-28T10:15:00+00:00", "@version": "1", "message": " opened", "sysloghost": "web-1"},
+            **{"severity": "info", "facility": "authpriv", "programname": "sudo", "procid": "-"},
+        },
+        (NOON, "web-1", "sudo", 6, "opened"),
+    ),
+    "syslog-ng, format-json of the usual names": (
+        {
+            **{"PRIORITY": "crit", "PROGRAM": "kernel", "MESSAGE": "no", "HOST": "web-1", "FACILITY": "kern"},
+            "DATE": "Nov 28 10:15:00",
+        },
+        (NOON, "web-1", "kernel", 2, "no"),
+    ),
+    "Winlogbeat": (
+        {
+            **{"@timestamp": "2026-11-28T10:15:00Z", "host": {"name": "w"}, "log": {"level": "information"}},
+            **{"winlog": {"channel": "System", "provider_name": "Service Control Manager"}, "message": "runs"},
+        },
+        (NOON, "w", "Service Control Manager", 6, "runs"),
+    ),
+    "journald, a service's standard output": (
+        {
+            **{"__REALTIME_TIMESTAMP": f"{NOON}000", "PRIORITY": "6", "_COMM": "bash", "_TRANSPORT": "stdout"},
+            **{"_HOSTNAME": "web-1", "MESSAGE": "hello"},
+        },
+        (NOON, "web-1", "bash", 6, "hello"),
+    ),
+    "JBoss, Quarkus": (
+        {
+            **{"timestamp": "2026-11-28T10:15:00Z", "loggerName": "org.acme.Shop", "level": "SEVERE"},
+            **{"message": "no", "hostName": "web-1", "processName": "quarkus-run.jar", "processId": 7},
+        },
+        (NOON, "web-1", "quarkus-run.jar", 3, "no"),
+    ),
+    "Logback's encoder for Logstash": (
+        {
+            **{"@timestamp": "2026-11-28T11:15:00+01:00", "@version": "1", "message": "no", "level": "ERROR"},
+            **{"logger_name": "org.acme.Shop", "level_value": 40000, "HOSTNAME": "web-1", "app": "shop"},
+        },
+        (NOON, "web-1", "shop", 3, "no"),
+    ),
+    "Google Cloud, fields": (
+        {
+            **{"insertId": "a", "jsonPayload": {"message": "no"}, "timestamp": "2026-11-28T10:15:00Z"},
+            **{"severity": "ERROR", "logName": "projects/p/logs/shop", "resource": {"type": "gce_instance"}},
+            "labels": {"compute.googleapis.com/resource_name": "vm-7"},
+        },
+        (NOON, "vm-7", "projects/p/logs/shop", 3, "no"),
+    ),
+    "Google Cloud, text of a container": (
+        {
+            **{"textPayload": "no", "timestamp": "2026-11-28T10:15:00Z", "severity": "WARNING"},
+            "resource": {"type": "k8s_container", "labels": {"container_name": "cart", "instance_id": "17"}},
+        },
+        (NOON, "17", "cart", 4, "no"),
+    ),
+    "Go, slog, between two levels": (
+        {"time": "2026-11-28T10:15:00.000123Z", "level": "ERROR+2", "msg": "no", "host": "a"},
+        (NOON, "a", "-", 3, "no"),
+    ),
+    "Python": (
+        {"asctime": "2026-11-28 10:15:00,000", "levelname": "CRITICAL", "name": "x", "message": "no", "hostname": "a"},
+        (NOON, "a", "x", 2, "no"),
+    ),
+    "Serilog, compact": (
+        {"@t": "2026-11-28T10:15:00.0000000Z", "@mt": "Hello, {User}", "@l": "Warning", "MachineName": "a"},
+        (NOON, "a", "-", 4, "Hello, {User}"),
+    ),
+    "Serilog": (
+        {
+            **{"Timestamp": "2026-11-28T10:15:00.0000000+00:00", "Level": "Error", "MessageTemplate": "Hello {User}"},
+            **{"RenderedMessage": "Hello alice", "Properties": {"User": "alice", "MachineName": "a"}},
+        },
+        (NOON, "a", "-", 3, "Hello alice"),
+    ),
+    "Monolog": (
+        {
+            **{"message": "no", "context": {}, "level": 400, "level_name": "ERROR", "channel": "shop"},
+            **{"datetime": "2026-11-28T10:15:00.000000+00:00", "extra": {"hostname": "a"}},
+        },
+        (NOON, "a", "-", 3, "no"),
+    ),
+    "Docker's driver for Splunk": (
+        {
+            **{"event": {"line": "no", "source": "stderr", "tag": "cart/1"}, "time": "1795860900.000000"},
+            "host": "dock-1",
+        },
+        (NOON, "dock-1", "cart/1", 6, "no"),
+    ),
+    "PostgreSQL": (
+        {
+            **{"timestamp": "2026-11-28 10:15:00.000 UTC", "dbname": "shop", "pid": 7, "error_severity": "ERROR"},
+            **{"message": "no", "backend_type": "client backend", "host": "db-1"},
+        },
+        (NOON, "db-1", "-", 3, "no"),
+    ),
+}
+
+
+@pytest.mark.parametrize("vendor", LINES)
+def test_lines_of_a_vendor_have_their_machine_program_time_and_severity(vendor: str) -> None:
+    given, expected = LINES[vendor]
+    (row,) = read(json.dumps(given).encode())
+    assert (row["time"], row["entity"], row["program"], row["severity"], row["message"]) == expected
+
+
+def test_times_of_shipped_lines_that_name_no_zone_are_in_that_of_the_setting() -> None:
+    nxlog = {"EventTime": "2026-11-28 11:15:00", "Hostname": "win-1", "Message": "no", "Severity": "ERROR"}
+    (row,) = read(json.dumps(nxlog).encode(), timezone="win-*=Europe/Berlin,UTC")
+    assert row["time"] == NOON
+    zoned = {"EventTime": "2026-11-28T11:15:00+01:00", "Hostname": "win-1", "Message": "no"}
+    (row,) = read(json.dumps(zoned).encode(), timezone="America/New_York")
+    assert row["time"] == NOON
+
+
+def test_the_machine_stands_behind_the_prefixes_of_icinga_and_netdata() -> None:
+    icinga = b"icinga2.web-1.services.disk.disk.perfdata.used.value 2643 1795860900"
+    (row,) = read(icinga)
+    assert (row["entity"], row["metric"]) == ("web-1", "services.disk.disk.perfdata.used.value")
+
+
+def test_performance_counters_of_windows_are_read_without_a_zone_in_their_header_too() -> None:
+    text = b'"(PDH-CSV 4.0)","\\\\w\\Processor(_Total)\\% Processor Time"\n"11/28/2026 10:15:00.000","3.5"\n'
+    (row,) = read(text)
+    assert (row["time"], row["entity"], row["metric"], row["value"]) == (
+        *(NOON, "w", "Processor.% Processor Time{instance=_Total}"), 3.5,
+    )  # fmt: skip
