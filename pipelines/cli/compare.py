@@ -13,7 +13,7 @@ from rich.table import Table
 
 from engine.explain.printing import cell
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
 
@@ -24,7 +24,9 @@ _ROWS = 12
 _OWN_WORDS = {"new": "new", "gone": "gone", "changed": "other kind", "moved": "moved", "same": "same"}
 
 
+@with_servers
 def compare(
+    overrides: Overrides,
     first: Annotated[str, typer.Argument(help="Name of a version, e.g. v1.")],
     second: Annotated[str, typer.Argument(help="Name of another version, e.g. v2.")],
     labels: Annotated[
@@ -44,10 +46,6 @@ def compare(
     indices: Annotated[
         bool, typer.Option("--indices", help="Read the verdicts from Elasticsearch instead of Kafka.")
     ] = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Show how two versions differ: incidents and messages, new, gone and changed alarms, precision and recall.
 
@@ -60,15 +58,15 @@ def compare(
     from pipelines.evaluation.comparison.between import between
     from pipelines.query.control_topics import instant
 
-    now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
+    now = int(time.time() * 1000)
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
     if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
         what = f"--from {start} is not before --until {end}"
         raise NewnormalError(
             "USAGE_INVALID", what, "newnormal compare", "an end after the start", "nothing was compared"
         )
-    settings = running(load(**given), elasticsearch=indices)
-    found, unreadable = between((first, second), settings, given, labels or [], bounds, indices=indices)
+    settings = running(load(**overrides), elasticsearch=indices)
+    found, unreadable = between((first, second), settings, overrides, labels or [], bounds, indices=indices)
     notes = Console(stderr=True, soft_wrap=True)
     if unreadable:
         notes.print(cell(f"{unreadable} messages could not be read and are left out"))

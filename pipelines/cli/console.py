@@ -9,13 +9,15 @@ import typer
 
 from deploy.embedded.services import running
 from engine.spec.duration import duration_ms
-from pipelines.cli.options import Namespace, StateDir
+from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.state_view import beliefs
 from pipelines.contracts.access_token import console_token
 from pipelines.contracts.settings import load
 
 
+@with_namespace
 def console(
+    overrides: Overrides,
     elasticsearch: Annotated[
         str | None,
         typer.Option(help="http://host:port of Elasticsearch. Default: elasticsearch.url, or the embedded one."),
@@ -24,11 +26,9 @@ def console(
         str | None, typer.Option(help="Alias to read, without the namespace. Default: elasticsearch.index.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on. Default: console.host.")] = None,
-    namespace: Namespace = None,
     port: Annotated[
         int | None, typer.Option(help="Port; if it is taken, the next free one. Default: console.port.")
     ] = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
     from dashboards.console import Access, Promises, Store, create_app  # the web server is heavy: only for this command
@@ -36,13 +36,11 @@ def console(
     from pipelines.query.operator import Operator
     from pipelines.serving.server import serve
 
-    overrides = {
+    overrides |= {
         "elasticsearch.url": elasticsearch,
         "elasticsearch.index": index,
-        "namespace": namespace,
         "console.host": host,
         "console.port": port,
-        "state_dir": state_dir,
     }
     settings = load(**overrides)
     settings = running(settings, kafka=False)

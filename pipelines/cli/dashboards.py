@@ -16,7 +16,7 @@ from rich.table import Table
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
-from pipelines.cli.options import Namespace, StateDir
+from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
@@ -57,15 +57,15 @@ _WORDS = {
 
 
 @app.command()
+@with_namespace
 def export(
+    overrides: Overrides,
     out: Annotated[Path, typer.Option(help="Folder for the files; it is created.", callback=folder_to_write)] = Path(
         "dashboards"
     ),
     space: Space = "default",
     source: Source = _SOURCE,
     versions: Versions = "v1,v2",
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Write the dashboards to files, for the imports of Kibana (*Saved Objects*) and of Grafana (*Import dashboard*).
 
@@ -74,7 +74,7 @@ def export(
     from dashboards.grafana.models import dashboards, data_sources
     from dashboards.kibana.saved_objects import ndjson, saved_objects
 
-    settings = load(namespace=namespace, state_dir=state_dir)
+    settings = load(**overrides)
     site = _site(settings, versions)
     objects = saved_objects(site, space)
     file = out / "kibana.ndjson"
@@ -90,7 +90,9 @@ def export(
 
 
 @app.command()
+@with_namespace
 def install(
+    overrides: Overrides,
     kibana: Annotated[
         str | None, typer.Option(help="http://host:port of a Kibana, with its base path if it has one.")
     ] = None,
@@ -104,8 +106,6 @@ def install(
         bool, typer.Option("--replace", help="Also replace dashboards that somebody has changed.")
     ] = False,
     versions: Versions = "v1,v2",
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Install the dashboards on a Kibana or a Grafana; a repetition changes nothing.
 
@@ -114,7 +114,7 @@ def install(
 
     Example: [bold]newnormal dashboards install --kibana http://localhost:5601 --space operations[/bold]
     """
-    settings = load(namespace=namespace, state_dir=state_dir)
+    settings = load(**overrides)
     if (kibana is None) == (grafana is None):
         raise typer.BadParameter("say either --kibana or --grafana")
     if grafana is not None:
@@ -125,7 +125,9 @@ def install(
 
 
 @app.command()
+@with_namespace
 def check(
+    overrides: Overrides,
     kibana: Annotated[
         str | None, typer.Option(help="http://host:port of a Kibana: say what an installation would change there.")
     ] = None,
@@ -138,8 +140,6 @@ def check(
     space: Space = "default",
     credentials: Credentials = None,
     versions: Versions = "v1,v2",
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Say what is installed on a Kibana or a Grafana; without one, ask Elasticsearch what each panel would ask.
 
@@ -149,8 +149,7 @@ def check(
     Examples: [bold]newnormal dashboards check --since 1h[/bold], [bold]newnormal dashboards check --kibana
     http://localhost:5601[/bold]
     """
-    overrides = {"elasticsearch.url": elasticsearch, "namespace": namespace, "state_dir": state_dir}
-    settings = load(**overrides)
+    settings = load(**overrides | {"elasticsearch.url": elasticsearch})
     if grafana is not None:
         if not _grafana(settings, grafana, (_SOURCE, None), credentials, versions):
             raise typer.Exit(DIFFERENT)

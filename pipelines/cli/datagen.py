@@ -16,20 +16,18 @@ from engine.explain.printing import cell
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli.input_commands import To, agents_sink, found, progress_bar, saying, sink_of, stopping
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.cli.output_files import file_to_write
 from pipelines.cli.site import simulates_a_site
 from pipelines.contracts.settings import load
 
 
 @simulates_a_site
+@with_kafka
 def simulate(
-    *,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
-    to: To = None,
+    overrides: Overrides,
     site: SimulatorConfig,
+    to: To = None,
     truth: Annotated[
         Path | None, typer.Option(help="Also write the ground truth to this file, JSON lines.", callback=file_to_write)
     ] = None,
@@ -47,7 +45,7 @@ def simulate(
 
       newnormal simulate --duration 1d --speed 600          a day in 144 seconds
     """
-    settings = load(**overrides(kafka, None, state_dir, namespace))
+    settings = load(**overrides)
     assert site.start is not None
     total = None if site.steps is None else site.steps * site.step
     say = Console(stderr=True, highlight=False)
@@ -66,11 +64,9 @@ def simulate(
     )
 
 
+@with_kafka
 def agent(
-    *,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    overrides: Overrides,
     to: To = None,
     every: Annotated[str, typer.Option(help="Time between two samples.")] = "1s",
     duration: Annotated[str | None, typer.Option(help="Stop after this time. Default: until Ctrl-C.")] = None,
@@ -100,7 +96,7 @@ def agent(
     from datagen.pages import Pages  # its HTTP client: only for this command
 
     bounds = {"buffer.size": buffer_size, "buffer.age": buffer_age}
-    settings = load(**overrides(kafka, None, state_dir, namespace), **bounds)
+    settings = load(**overrides, **bounds)
     clock, say = WallClock(), Console(stderr=True, highlight=False)
     period = duration_ms(every, "--every")
     if period < 100:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,7 +13,8 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
-from pipelines.cli.options import As, AsJson, File, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.option_set import option_set
+from pipelines.cli.options import As, AsJson, File, Overrides, with_kafka
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
@@ -37,17 +37,36 @@ End = Annotated[str | None, typer.Option("--until", help="Only messages that arr
 _SHOWN = 20
 
 
+class Opened(NamedTuple):
+    """The settings of a version with the address of Kafka filled in, and all versions."""
+
+    settings: Settings
+    versions: list[Version]
+
+
+@with_kafka
+def _opened(overrides: Overrides, version: As = FIRST) -> Opened:
+    from deploy.embedded.services import running
+    from pipelines.versions.registry import Registry
+
+    settings = running(load(**overrides), elasticsearch=False)
+    registry = Registry(settings)
+    chosen = registry.get(version).load(**overrides | {"kafka.bootstrap": settings.kafka.bootstrap})
+    return Opened(chosen, list(registry.all().values()))
+
+
+_of_version = option_set("opened", _opened)
+
+
 @app.command("list")
+@_of_version
 def list_(
+    opened: Opened,
     job: Jobs = None,
     code: Codes = None,
     start: Start = None,
     end: End = None,
-    version: As = FIRST,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per letter.")] = False,
-    kafka: Kafka = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Count the letters by job and code, with the time of the first and last, and an example.
 
@@ -56,7 +75,7 @@ def list_(
     from pipelines.query.dead_letters.letters import letters
     from pipelines.query.dead_letters.summary import summary
 
-    settings, _ = _opened(version, kafka, state_dir, namespace)
+    settings = opened.settings
     found = _wanted(job, code, start, end).of(letters(settings))
     if as_json:
         for each in found:
@@ -75,19 +94,17 @@ def list_(
 
 
 @app.command()
+@_of_version
 def show(
+    opened: Opened,
     place: Annotated[str, typer.Argument(help="Place of the message: TOPIC/PARTITION@OFFSET, as list shows it.")],
-    version: As = FIRST,
     as_json: AsJson = False,
-    kafka: Kafka = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Show the letters about a message whole, and the message itself if its topic still holds it."""
     from pipelines.query.dead_letters.letters import Wanted, letters
     from pipelines.query.dead_letters.originals import Originals
 
-    settings, _ = _opened(version, kafka, state_dir, namespace)
+    settings = opened.settings
     found = Wanted(places=(place,)).of(letters(settings))
     if not found:
         raise _unknown(f"there is no dead letter about {place}")
@@ -111,7 +128,9 @@ def show(
 
 
 @app.command()
+@_of_version
 def retry(
+    opened: Opened,
     places: Annotated[list[str] | None, typer.Argument(help="Places of messages: TOPIC/PARTITION@OFFSET.")] = None,
     job: Jobs = None,
     code: Codes = None,
@@ -127,10 +146,6 @@ def retry(
         ),
     ] = False,
     file: File = None,
-    version: As = FIRST,
-    kafka: Kafka = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Send the messages of letters again, once the cause is mended, and mark the letters.
 
@@ -147,7 +162,7 @@ def retry(
     if not (places or job or code or start or end or everything):
         accepted = "places of messages, --job, --code, --from, --until, or --all"
         raise NewnormalError("USAGE_INVALID", "no letter is selected", "deadletter retry", accepted, "nothing was sent")
-    settings, versions = _opened(version, kafka, state_dir, namespace)
+    settings, versions = opened
     wanted = _wanted(job, code, start, end, places)
     known = Readers(settings, versions, load_jobs([file]) if file else None)
 
@@ -165,20 +180,6 @@ def retry(
         typer.echo(visible(f"{number:,} not sent, {error_code}: {what}; accepted: {accepted}"), err=True)
     if done.refused:
         raise typer.Exit(1)
-
-
-def _opened(
-    name: str, kafka: str | None, state_dir: Path | None, namespace: str | None
-) -> tuple[Settings, list[Version]]:
-    """The settings of a version with the address of Kafka filled in, and all versions."""
-    from deploy.embedded.services import running
-    from pipelines.versions.registry import Registry
-
-    given = overrides(kafka, None, state_dir, namespace)
-    settings = running(load(**given), elasticsearch=False)
-    registry = Registry(settings)
-    found = registry.get(name).load(**given | {"kafka.bootstrap": settings.kafka.bootstrap})
-    return found, list(registry.all().values())
 
 
 def _wanted(

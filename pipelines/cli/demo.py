@@ -11,7 +11,7 @@ import typer
 
 from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.hints import command, hint
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import Settings, load
 
@@ -33,17 +33,15 @@ _NEXT = {
 }
 
 
+@with_servers
 def demo(
+    overrides: Overrides,
     duration: Annotated[
         str | None, typer.Option(help="Stop after this time, e.g. 120s. Default: until Ctrl-C.")
     ] = None,
     summary: Annotated[
         Path | None, typer.Option(callback=file_to_write, help="Write a summary to this JSON file at the end.")
     ] = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Watch this machine and a simulated site, with embedded Kafka, Spark and Elasticsearch.
 
@@ -54,17 +52,16 @@ def demo(
     from pipelines.runtime.starting import starting_spark
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
-    given = overrides(kafka, elasticsearch, state_dir, namespace)
-    chosen = load(**given)
+    chosen = load(**overrides)
     if "emit" not in chosen.detector.model_fields_set:
-        given["detector.emit"] = "all"  # the site is small, and all of it can be looked at
+        overrides["detector.emit"] = "all"  # the site is small, and all of it can be looked at
     if "idle_after" not in chosen.watermark.model_fields_set:
-        given["watermark.idle_after"] = "2s"  # most topics are silent, and all senders have the same clock
+        overrides["watermark.idle_after"] = "2s"  # most topics are silent, and all senders have the same clock
     if "jvm_optimizes" not in chosen.engine.model_fields_set:
-        given["engine.jvm_optimizes"] = "never"  # the first novelty comes sooner, and the load is small
-    settings = load(**given)
+        overrides["engine.jvm_optimizes"] = "never"  # the first novelty comes sooner, and the load is small
+    settings = load(**overrides)
     with starting_spark(settings) as starting:
-        result = _demo(settings, given, starting, limit)
+        result = _demo(settings, overrides, starting, limit)
     text = json.dumps(result, indent=2)
     if summary:
         summary.write_text(text + "\n")
@@ -78,7 +75,7 @@ def what_next() -> str:
     return "\n".join(["", "What to try next:", *lines])
 
 
-def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark, limit: float | None) -> dict[str, Any]:
+def _demo(settings: Settings, overrides: Overrides, starting: StartingSpark, limit: float | None) -> dict[str, Any]:
     """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
     from deploy.embedded.services import embedded
     from pipelines.cli.console_versions import ConsoleVersions
@@ -94,7 +91,7 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
     with embedded(settings) as servers:
         settings = servers.settings(settings)
         driver = Driver(settings, starting=starting)
-        versions = ConsoleVersions(lambda: settings, given)
+        versions = ConsoleVersions(lambda: settings, overrides)
         with watching(driver, actions=operator, state_view=state_view, versions=lambda _: versions) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
             driver.status.live_from = END_OF_TIME

@@ -14,7 +14,7 @@ from deploy.embedded.endpoints import Endpoints
 from engine.explain.printing import cell
 from engine.spec.errors import NewnormalError
 from pipelines.cli.hints import hint
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_servers
 from pipelines.contracts.settings import load
 from pipelines.runtime import processes
 
@@ -26,19 +26,16 @@ FINE, BROKEN = 0, 1
 _STYLES = {"broken": "bold red", "at risk": "yellow", "note": "dim"}
 
 
+@with_servers
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
+    overrides: Overrides, as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False
 ) -> None:
     """Find what is wrong with the installation or a running pipeline, and say what to do. It changes nothing.
 
     It looks at this machine, the checkpoints, Kafka, Elasticsearch and the jobs; docs/troubleshooting.md lists what it
     finds. Exit code 0 if nothing is broken, 1 if something is.
     """
-    found = _examined(overrides(kafka, elasticsearch, state_dir, namespace))
+    found = _examined(overrides)
     if as_json:
         findings = [each.to_dict() for each in found.findings]
         status = "broken" if found.broken else "findings" if findings else "ok"
@@ -48,13 +45,13 @@ def doctor(
     raise typer.Exit(BROKEN if found.broken else FINE)
 
 
-def _examined(given: dict[str, object]) -> Examination:
+def _examined(overrides: Overrides) -> Examination:
     # clients of both servers: only for this command
     from pipelines.doctor.context import Context
     from pipelines.doctor.examination import examine, examine_without
 
     try:
-        settings = load(**given)
+        settings = load(**overrides)
     except NewnormalError as error:
         return examine_without(error)
     if running := services.status(settings):

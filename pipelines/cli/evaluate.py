@@ -16,7 +16,7 @@ from engine.explain.printing import cell, visible_lines
 from engine.kafka import content as kafka_content
 from engine.spec.errors import NewnormalError
 from pipelines.cli.csv_options import How, reads_files
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
@@ -47,8 +47,9 @@ _SHOWN = (20, 35, 50, 65, 80, 95)
 
 
 @reads_files
+@with_kafka
 def evaluate(
-    *,
+    overrides: Overrides,
     how: How,
     files: Annotated[list[Path] | None, typer.Argument(help="CSV files: series, or verdicts of `score`")] = None,
     labels: Annotated[
@@ -60,9 +61,6 @@ def evaluate(
     ),
     plots: Annotated[int, typer.Option(help="Most series that are plotted")] = 12,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Measure how good verdicts are: what was found and how soon, and false alarms, for each threshold, with plots.
 
@@ -71,7 +69,7 @@ def evaluate(
     with the topics groundtruth and labels, or with --labels.
     """
     own = {"detector.threshold": threshold, "detector.timezone": how.timezone}
-    settings = load(**(overrides(kafka, None, state_dir, namespace) | own))
+    settings = load(**(overrides | own))
     if files:
         verdicts, spans = _of_files(files_of(files), how.reading, settings.detector, labelled=not labels)
         time = None

@@ -14,7 +14,7 @@ import typer
 
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Kafka, StateDir, overrides
+from pipelines.cli.options import Kafka, StateDir
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
 
@@ -68,7 +68,7 @@ def _live(module: ModuleType, kafka: str | None, state_dir: Path | None) -> obje
     from deploy.java import java_home  # Spark and servers: only for --live
     from engine.examples.live import Live  # Spark and servers: only for --live
 
-    settings = load(**overrides(kafka, None, state_dir, None))
+    settings = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir})
     os.environ["JAVA_HOME"] = str(java_home())
     with embedded(settings, elasticsearch=False) as servers, tempfile.TemporaryDirectory(prefix="newnormal-") as state:
         log = structlog.get_logger()

@@ -9,19 +9,19 @@ from rich.console import Console
 
 from engine.explain.plan import explain
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Namespace, StateDir, is_file, overrides
+from pipelines.cli.options import Overrides, is_file, with_namespace
 from pipelines.contracts.settings import load
 
 
+@with_namespace
 def explain_job(
+    overrides: Overrides,
     name: Annotated[
         str,
         typer.Argument(
             help="normalizer, extractor, detector; log_normalizer, templates, log_detector; or my_jobs.py:words"
         ),
     ],
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Show what a job reads, computes, keeps and writes, the cost of its stages, and how even its shards are.
 
@@ -35,7 +35,7 @@ def explain_job(
     own = is_file(name)
     if not own and name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
-    settings = load(**overrides(None, None, state_dir, namespace))
+    settings = load(**overrides)
     program: Program = load_jobs([name]) if own else CHAIN
     for one in program.names if own else [name]:
         figures, job = job_metrics.load(settings.folder("job_metrics"), one), program.job(one, settings)

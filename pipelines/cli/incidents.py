@@ -13,7 +13,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
-from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import AsJson, Overrides, ShownVersion, with_servers
 from pipelines.cli.shown import shown
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.records import Incident
@@ -27,7 +27,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-As = Annotated[str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")]
 Id = Annotated[str, typer.Argument(help="Id of the incident, or the beginning of it.")]
 By = Annotated[str | None, typer.Option(help="Your name. Default: that of your account on this machine.")]
 Note = Annotated[str, typer.Option(help="A remark of yours.")]
@@ -35,16 +34,10 @@ Note = Annotated[str, typer.Option(help="A remark of yours.")]
 _COLUMNS = {"id": False, "status": False, "severity": False, "start": False, "machines": True, "message": False}
 
 
-def _settings(
-    *,
-    version: As = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
-) -> Settings:
+@with_servers
+def _settings(overrides: Overrides, version: ShownVersion = None) -> Settings:
     """The settings of the version of the chain that the options name."""
-    return shown(load(**overrides(kafka, elasticsearch, state_dir, namespace)), version)
+    return shown(load(**overrides), version)
 
 
 _of_a_version = option_set("settings", _settings)
@@ -53,30 +46,29 @@ _of_a_version = option_set("settings", _settings)
 @app.command("list")
 @_of_a_version
 def list_(
+    settings: Settings,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many at most, the last opened first.")] = 50,
     as_json: AsJson = False,
-    *,
-    settings: Settings,
 ) -> None:
     """List the incidents that are not over."""
     found = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
-    if as_json:
-        for each in found:
-            typer.echo(rows.of_record(each))
-    elif found:
-        rows.show(_COLUMNS, [_row(each) for each in found])
-    else:
-        typer.echo("no incidents" if everything else "no open incidents; --all also shows those that are over")
+
+    def show_records(some: Sequence[Incident]) -> None:
+        if some:
+            rows.show(_COLUMNS, [_row(incident) for incident in some])
+        else:
+            typer.echo("no incidents" if everything else "no open incidents; --all also shows those that are over")
+
+    rows.echo_records(found, as_json, show_records)
 
 
 @app.command()
 @_of_a_version
 def show(
+    settings: Settings,
     incident: Id,
     as_json: AsJson = False,
-    *,
-    settings: Settings,
 ) -> None:
     """Show one incident: where it may have begun, and the machines and metrics concerned."""
     found = stored.named(stored.incidents(settings), incident)
@@ -110,11 +102,10 @@ def show(
 @app.command()
 @_of_a_version
 def acknowledge(
+    settings: Settings,
     incident: Id,
     note: Note = "",
     by: By = None,
-    *,
-    settings: Settings,
 ) -> None:
     """Say that you look after an incident. It stays acknowledged until it is resolved; see [bold]release[/bold]."""
     found = stored.named(stored.incidents(settings), incident)
@@ -125,10 +116,9 @@ def acknowledge(
 @app.command()
 @_of_a_version
 def release(
+    settings: Settings,
     incident: Id,
     by: By = None,
-    *,
-    settings: Settings,
 ) -> None:
     """Take an acknowledgement back: the incident is open again."""
     found = stored.named(stored.incidents(settings), incident)

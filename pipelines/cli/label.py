@@ -13,7 +13,7 @@ from deploy.embedded.services import running
 from engine.explain.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli import rows
-from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import AsJson, Overrides, with_kafka
 from pipelines.cli.output_files import file_to_write
 from pipelines.cli.seen import LABEL, warn_if_unseen
 from pipelines.contracts.records import Label
@@ -32,7 +32,9 @@ _WHEN = "ISO 8601, 'now', or a time from now such as -10m"
 
 
 @app.command()
+@with_kafka
 def add(
+    overrides: Overrides,
     verdict: Annotated[str, typer.Argument(help=f"What the novelty was: {', '.join(get_args(LabelVerdict))}.")],
     entity: Annotated[str, typer.Argument(help="The machine.")],
     metric: Annotated[str, typer.Argument(help="The metric; _machine is the machine as a whole.")] = JOINED,
@@ -40,9 +42,6 @@ def add(
     end: Annotated[str | None, typer.Option("--until", help=f"Last instant of the novelty: {_WHEN}.")] = None,
     note: Annotated[str, typer.Option(help="A remark of yours.")] = "",
     at: Annotated[str, typer.Option(help=f"Event time from which on the label takes effect: {_WHEN}.")] = "now",
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Say what a novelty was.
 
@@ -63,7 +62,7 @@ def add(
         "verdict": verdict,
         "note": note,
     }
-    settings = load(**overrides(kafka, None, state_dir, namespace))
+    settings = load(**overrides)
     label = checked(Label, fields, settings, now)
     write(running(settings, elasticsearch=False), label)
     confirm(label)
@@ -77,25 +76,20 @@ def confirm(label: Label) -> None:
 
 
 @app.command("list")
+@with_kafka
 def list_(
+    overrides: Overrides,
     out: Annotated[
         Path | None,
         typer.Option(callback=file_to_write, help="Also write the labels to this file, for newnormal evaluate."),
     ] = None,
     as_json: AsJson = False,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """List the labels; if a novelty has several, only the last one."""
-    found = labels(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
+    found = labels(running(load(**overrides), elasticsearch=False))
     if out is not None:
         save(found, out)
-    if as_json:
-        for label in found:
-            typer.echo(rows.of_record(label))
-        return
-    show(found)
+    rows.echo_records(found, as_json, show)
 
 
 def show(found: Sequence[Label]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from deploy.embedded.services import running
 from engine.explain.printing import visible
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, ShownVersion, StateDir, with_servers
 from pipelines.contracts.settings import load
 
 app = typer.Typer(
@@ -21,19 +21,15 @@ app = typer.Typer(
 
 
 @app.command()
+@with_servers
 def run(
-    version: Annotated[
-        str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")
-    ] = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    overrides: Overrides,
+    version: ShownVersion = None,
 ) -> None:
     """Tell all channels of the settings of incidents, until Ctrl-C."""
     from pipelines.notify.running import Notifier  # Kafka and servers: only for this command
 
-    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    settings = load(**overrides)
     settings = running(settings, elasticsearch=version is None)
     notifier = Notifier(settings, version)
     stopped = threading.Event()

@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from pipelines.cli.hints import remember
+from pipelines.cli.option_set import option_set
+
+Overrides = dict[str, object]
+"""Settings that options give, by dotted name; ``None`` gives nothing."""
 
 Kafka = Annotated[str | None, typer.Option("--kafka", help="host:port of a Kafka broker. Default: the embedded one.")]
 Elasticsearch = Annotated[
@@ -28,6 +32,10 @@ Namespace = Annotated[
 
 As = Annotated[
     str, typer.Option("--as", help="Version of the chain, e.g. v2; [bold]newnormal versions[/bold] lists them.")
+]
+
+ShownVersion = Annotated[
+    str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")
 ]
 
 AsJson = Annotated[
@@ -51,16 +59,29 @@ def ask(question: str, yes: bool) -> None:
         typer.confirm(question, abort=True)
 
 
-def overrides(
-    kafka: str | None, elasticsearch: str | None, state_dir: Path | None, namespace: str | None
-) -> dict[str, object]:
-    """The shared options as overrides of settings, by dotted name; ``None`` overrides nothing."""
-    return {
-        "kafka.bootstrap": kafka,
-        "elasticsearch.url": elasticsearch,
-        "state_dir": state_dir,
-        "namespace": namespace,
-    }
+def _servers(
+    *, kafka: Kafka = None, elasticsearch: Elasticsearch = None, namespace: Namespace = None, state_dir: StateDir = None
+) -> Overrides:
+    return _kafka(kafka=kafka, namespace=namespace, state_dir=state_dir) | {"elasticsearch.url": elasticsearch}
+
+
+def _kafka(*, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None) -> Overrides:
+    return _namespace(namespace=namespace, state_dir=state_dir) | {"kafka.bootstrap": kafka}
+
+
+def _namespace(*, namespace: Namespace = None, state_dir: StateDir = None) -> Overrides:
+    return {"namespace": namespace, "state_dir": state_dir}
+
+
+with_servers = option_set("overrides", _servers)
+"""A decorator: gives a command the options of both servers, the namespace and the state directory. The command gets
+them as its argument ``overrides``, for `pipelines.contracts.settings.load`."""
+
+with_kafka = option_set("overrides", _kafka)
+"""The same for commands that need no Elasticsearch."""
+
+with_namespace = option_set("overrides", _namespace)
+"""The same for commands that need no server."""
 
 
 def is_file(text: str) -> bool:

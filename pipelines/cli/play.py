@@ -18,7 +18,7 @@ from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
 from pipelines.cli.csv_options import How, reads_files
 from pipelines.cli.input_commands import To, found, progress_bar, saying, sink_of, speed_of, stopping
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts import settings as tree
 from pipelines.contracts import topics
 
@@ -29,15 +29,13 @@ _ELSEWHERE = (
 
 
 @reads_files
+@with_kafka
 def play(
+    overrides: Overrides,
+    how: How,
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values.")
     ],
-    *,
-    how: How,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
     to: To = None,
     speed: Annotated[
         str, typer.Option(help="Seconds of event time per second; 0 or max: as fast as possible.")
@@ -69,7 +67,7 @@ def play(
     say = Console(stderr=True, highlight=False)
     tell = saying(say)
     pace = speed_of(speed)
-    settings = tree.load(**overrides(kafka, None, state_dir, namespace))
+    settings = tree.load(**overrides)
     frame, reports = load(files, how.reading)
     for report in reports:
         say.print(visible_lines(str(report)), markup=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from engine.explain.printing import visible
 from engine.spec.duration import iso
+from pipelines.cli.option_set import option_set
 from pipelines.cli.options import StateDir
 from pipelines.contracts.settings import load
 from pipelines.query.view.client import MOST, ViewClient
@@ -23,69 +23,74 @@ Url = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the answer as JSON.")]
 
+
+def _client(*, view: Url = None, state_dir: StateDir = None) -> ViewClient:
+    return ViewClient.of(load(state_dir=state_dir).view, view)
+
+
+_asks_the_view = option_set("client", _client)
+
 _INSTANTS = ("@timestamp", "window_start", "window_end", "since")
 _STATE = ("host.name", "metric", "kind", "record_score", "typical", "incident.state", "since")
 _WINDOW = ("window_end", "mean", "kind", "record_score", "lower", "typical", "upper")
 
 
 @app.command()
-def state(entity: str, metric: str, view: Url = None, as_json: AsJson = False, state_dir: StateDir = None) -> None:
+@_asks_the_view
+def state(client: ViewClient, entity: str, metric: str, as_json: AsJson = False) -> None:
     """Show what is believed of one series."""
-    answer = _client(view, state_dir).one("/state", entity=entity, metric=metric)
+    answer = client.one("/state", entity=entity, metric=metric)
     found = answer["state"]
     _show(answer, as_json, ["", ""], [[name, _text(name, value)] for name, value in found.items()])
 
 
 @app.command()
+@_asks_the_view
 def windows(
+    client: ViewClient,
     entity: str,
     metric: str,
     n: Annotated[int, typer.Option("-n", min=1, max=MOST, help="How many windows.")] = 20,
-    view: Url = None,
     as_json: AsJson = False,
-    state_dir: StateDir = None,
 ) -> None:
     """Show the last windows of one series, with the verdicts known on them."""
-    answer = _client(view, state_dir).one("/windows", entity=entity, metric=metric, n=n)
+    answer = client.one("/windows", entity=entity, metric=metric, n=n)
     _show(answer, as_json, _WINDOW, _rows(answer["windows"], _WINDOW))
 
 
 @app.command()
+@_asks_the_view
 def top(
+    client: ViewClient,
     k: Annotated[int, typer.Argument(min=1, max=MOST)] = 10,
-    view: Url = None,
     as_json: AsJson = False,
-    state_dir: StateDir = None,
 ) -> None:
     """Show the most abnormal series now, the highest score first."""
-    answer = _client(view, state_dir).every("/top", k=k)
+    answer = client.every("/top", k=k)
     answer["states"] = sorted(answer["states"], key=lambda each: -each["record_score"])[:k]
     _show(answer, as_json, _STATE, _rows(answer["states"], _STATE))
 
 
 @app.command()
+@_asks_the_view
 def states(
+    client: ViewClient,
     prefix: Annotated[str, typer.Argument(help="Beginning of the machines' names; empty: all.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
-    view: Url = None,
     as_json: AsJson = False,
-    state_dir: StateDir = None,
 ) -> None:
     """List the series of machines whose names begin with a text."""
-    answer = _client(view, state_dir).every("/states", prefix=prefix, limit=limit)
+    answer = client.every("/states", prefix=prefix, limit=limit)
     answer["states"] = sorted(answer["states"], key=lambda each: (each["host.name"], each["metric"]))[:limit]
     _show(answer, as_json, _STATE, _rows(answer["states"], _STATE))
 
 
 @app.command()
-def counts(view: Url = None, as_json: AsJson = False, state_dir: StateDir = None) -> None:
+@_asks_the_view
+def counts(client: ViewClient, as_json: AsJson = False) -> None:
     """Show how many series there are, by kind of their last verdict."""
-    answer = _client(view, state_dir).every("/counts")
+    answer = client.every("/counts")
     _show(answer, as_json, ["", ""], [[name, f"{number:,}"] for name, number in answer["counts"].items()])
-
-
-def _client(urls: list[str] | None, state_dir: Path | None) -> ViewClient:
-    return ViewClient.of(load(state_dir=state_dir).view, urls)
 
 
 def _show(answer: dict[str, Any], as_json: bool, headings: Any, rows: list[list[str]]) -> None:

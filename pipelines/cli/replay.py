@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_servers
 from pipelines.contracts.settings import load
 from pipelines.contracts.version_names import FIRST
 
 _WHEN = "ISO 8601, 'now', or a time from now such as -2h"
 
 
+@with_servers
 def replay(
+    overrides: Overrides,
     name: Annotated[str, typer.Option("--as", help="Name of the version that is made, e.g. v2.")],
     start: Annotated[
         str | None, typer.Option("--from", help=f"First event time: {_WHEN}. Default: all that Kafka has.")
@@ -35,10 +37,6 @@ def replay(
         ),
     ] = "extractor",
     base: Annotated[str, typer.Option(help="Version that is replayed.")] = FIRST,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="End the process on this machine that runs the version.")
     ] = False,
@@ -63,14 +61,14 @@ def replay(
     from pipelines.versions.plan import differing, planned
     from pipelines.versions.registry import Registry
 
-    now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
-    settings, differs = load(**given), differing(config)
+    now = int(time.time() * 1000)
+    settings, differs = load(**overrides), differing(config)
     begin, stop = instant(start, now, "--from"), instant(end, now, "--until")
     with embedded(settings) as servers:
         registry = Registry(servers.settings(settings))
         asked = planned(name, registry.get(base), job, begin, stop, differs, now)
-        asked.load(**given)  # refuses wrong settings before the version is stored
+        asked.load(**overrides)  # refuses wrong settings before the version is stored
         free = not (start or end or config) and job == "extractor" and base == FIRST
         version = replays.registered(registry, asked, free)
         with RegularRetention(servers.settings(settings), registry):
-            replays.replay(version, registry, servers.settings, given, take_over)
+            replays.replay(version, registry, servers.settings, overrides, take_over)

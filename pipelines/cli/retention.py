@@ -13,19 +13,17 @@ from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import iso
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_servers
 from pipelines.contracts.settings import load
 
 if TYPE_CHECKING:
     from pipelines.retention.retention import Old
 
 
+@with_servers
 def retention(
+    overrides: Overrides,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """Delete what is older than the settings say: indices, days of the archive, and late records in Kafka.
 
@@ -36,7 +34,7 @@ def retention(
     from pipelines.retention.retention import Retention
     from pipelines.versions.registry import Registry
 
-    settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))
+    settings = running(load(**overrides))
     policy, console = settings.retention, Console(highlight=False)
     late = policy.late or settings.kafka.retention
     told = {"indices": policy.indices, "archive": policy.archive, "late records": late}

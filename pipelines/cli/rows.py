@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import orjson
 import polars as pl
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +18,8 @@ from engine.formats.dead_letters import DeadLetter
 from engine.spec.duration import iso
 from engine.spec.record import Record, TimeMs
 from pipelines.contracts.records import ALL
+
+R = TypeVar("R", bound=Record)
 
 
 @cache
@@ -57,6 +60,15 @@ def line(row: Mapping[str, Any]) -> str:
 def of_record(record: Record) -> str:
     """A record as one line of JSON; fields without a value are left out."""
     return line(record.model_dump(mode="json", exclude_none=True))
+
+
+def echo_records(records: Sequence[R], as_json: bool, show_records: Callable[[Sequence[R]], None]) -> None:
+    """Prints records: each as a line of JSON, or all of them as a command shows them to people."""
+    if not as_json:
+        show_records(records)
+        return
+    for record in records:
+        typer.echo(of_record(record))
 
 
 def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str = "") -> None:

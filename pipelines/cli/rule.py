@@ -14,7 +14,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
-from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import AsJson, Overrides, with_kafka
 from pipelines.cli.rule_options import Given, defines_a_rule
 from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
@@ -39,10 +39,11 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 
 @app.command()
 @defines_a_rule
+@with_kafka
 def add(
-    name: Name,
-    *,
+    overrides: Overrides,
     given: Given,
+    name: Name,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
     ] = None,
@@ -52,9 +53,6 @@ def add(
     ] = None,
     note: Annotated[str, typer.Option(help="Your reason for the rule.")] = "",
     at: At = "now",
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Add a rule; one of the same name is replaced from the start of the new one on, or at once if it has not begun.
 
@@ -66,7 +64,7 @@ def add(
 
     Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
     """
-    settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
+    settings, now = load(**overrides), _now()
     begin = operators.instant(start, now, "--from")
     when = operators.instant(at, now, "--at")
     fields = given.fields | {
@@ -90,20 +88,14 @@ def add(
 
 
 @app.command("list")
-def list_(
-    as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
-) -> None:
+@with_kafka
+def list_(overrides: Overrides, as_json: AsJson = False) -> None:
     """List the rules that are not removed: what they apply to, when, and what they do.
 
     A rule that is replaced later is listed too while it is in force, with the instant at which the new one begins.
     """
-    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
-    found = operators.rules_in_force(settings, _now())
-    if as_json:
-        for rule in found:
-            typer.echo(rows.of_record(rule))
-        return
-    show(found)
+    settings = running(load(**overrides), elasticsearch=False)
+    rows.echo_records(operators.rules_in_force(settings, _now()), as_json, show)
 
 
 def show(found: Sequence[Rule]) -> None:
@@ -117,11 +109,10 @@ def show(found: Sequence[Rule]) -> None:
 
 
 @app.command()
-def remove(
-    name: Name, at: At = "now", kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
-) -> None:
+@with_kafka
+def remove(overrides: Overrides, name: Name, at: At = "now") -> None:
     """Remove a rule: from --at on it is no longer in force."""
-    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    settings = running(load(**overrides), elasticsearch=False)
     known = {rule.id: rule for rule in operators.rules(settings)}
     if name not in known:
         accepted = ", ".join(known) or "nothing: there are no rules"

@@ -11,14 +11,16 @@ import typer
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import run_end
-from pipelines.cli.options import As, Elasticsearch, Kafka, Namespace, StateDir, is_file, overrides
+from pipelines.cli.options import As, Overrides, is_file, with_servers
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
 log = structlog.get_logger()
 
 
+@with_servers
 def run(
+    overrides: Overrides,
     jobs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -31,10 +33,6 @@ def run(
         Literal["now"] | None,
         typer.Option(help="[bold]now[/bold]: end when the jobs have read what is in their topics now (batch use)."),
     ] = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
     write_again: Annotated[
         bool,
         typer.Option(
@@ -66,8 +64,7 @@ def run(
         what = f"{', '.join(files)} together with production jobs"
         accepted = "either files of jobs or production jobs; start `newnormal run` once for each"
         raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
-    given = overrides(kafka, elasticsearch, state_dir, namespace)
-    settings: Settings = load(**given)
+    settings: Settings = load(**overrides)
     with ExitStack() as stack:
         # Spark's JVM starts while the rest is imported; not if settings are in Kafka or modules in a user's file
         early = version == FIRST and not files
@@ -92,7 +89,7 @@ def run(
             program, jobs = load_jobs(files), None
         else:
             known = Registry(servers.settings(settings)).get(version)
-            program, settings = VersionProgram(known), known.load(**given)
+            program, settings = VersionProgram(known), known.load(**overrides)
             if known.end is not None:
                 log.warning("records from the version's end on are left out", version=version, end=iso(known.end))
         found = servers.settings(settings)
@@ -101,7 +98,7 @@ def run(
         bounded = BoundedRun(driver) if until else None
         asked: dict[str, Any] = {} if files else {
             "actions": operator, "state_view": state_view,
-            "versions": lambda settings: ConsoleVersions(lambda: settings, given),
+            "versions": lambda settings: ConsoleVersions(lambda: settings, overrides),
         }  # fmt: skip
         watch = stack.enter_context(watching(driver, **asked))
         if not files and version == FIRST:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -20,7 +20,8 @@ from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
-from pipelines.cli.options import As, AsJson, Elasticsearch, File, Kafka, Namespace, StateDir, Yes, ask, overrides
+from pipelines.cli.option_set import option_set
+from pipelines.cli.options import As, AsJson, File, Overrides, Yes, ask, with_kafka, with_servers
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from pipelines.savepoints.inspection import ShardView
     from pipelines.savepoints.restoring import Plan
     from pipelines.savepoints.savepoint import SavedJob
-    from pipelines.versions.version import Version
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,21 +48,41 @@ Shards = Annotated[
 ]
 
 
+class Opened(NamedTuple):
+    """The settings of a version, and its savepoints."""
+
+    settings: Settings
+    catalogue: Catalogue
+
+
+def _opened(overrides: Overrides, version: str) -> Opened:
+    """Opens the savepoints of a version; only versions other than the first must be looked up in Kafka."""
+    from deploy.embedded.services import running
+    from pipelines.savepoints.catalogue import Catalogue
+    from pipelines.versions.registry import Registry
+
+    settings = load(**overrides)
+    if version != FIRST:
+        settings = Registry(running(settings, elasticsearch=False)).get(version).load(**overrides)
+    return Opened(settings, Catalogue(settings))
+
+
+@with_kafka
+def _of_version(overrides: Overrides, version: As = FIRST) -> Opened:
+    return _opened(overrides, version)
+
+
+_with_savepoints = option_set("opened", _of_version)
+
+
 @app.command()
-def create(
-    name: Name,
-    jobs: Jobs = None,
-    file: File = None,
-    version: As = FIRST,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
-) -> None:
+@_with_savepoints
+def create(opened: Opened, name: Name, jobs: Jobs = None, file: File = None) -> None:
     """Copy the state of the jobs, each after its last completed micro-batch. The jobs may run; they are not disturbed.
 
     The copy shares its files with the checkpoints as long as these have them.
     """
-    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    catalogue = opened.catalogue
     names = _names(_program(file), jobs)
     began = time.monotonic()
     made = catalogue.create(name, names, int(time.time() * 1000))
@@ -71,15 +91,10 @@ def create(
 
 
 @app.command("list")
-def list_(
-    as_json: AsJson = False,
-    version: As = FIRST,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
-) -> None:
+@_with_savepoints
+def list_(opened: Opened, as_json: AsJson = False) -> None:
     """List the savepoints of a version, the oldest first."""
-    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    catalogue = opened.catalogue
     found = catalogue.all()
     if as_json:
         for each in found:
@@ -96,7 +111,9 @@ def list_(
 
 
 @app.command()
+@_with_savepoints
 def show(
+    opened: Opened,
     name: Name,
     series: Annotated[
         str | None, typer.Option(help="MACHINE/METRIC, or MACHINE: show in words what the jobs know of it.")
@@ -104,10 +121,6 @@ def show(
     jobs: Jobs = None,
     file: File = None,
     as_json: AsJson = False,
-    version: As = FIRST,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
 ) -> None:
     """Show of each job of a savepoint: its last micro-batch, event time, keys and size; or what it knows of a series.
 
@@ -118,7 +131,7 @@ def show(
     from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # the models
     from pipelines.savepoints.series_words import in_words
 
-    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
+    settings, catalogue = opened
     savepoint = catalogue.get(name)
     program, wanted = _program(file), chosen_jobs(savepoint, jobs, _program(file))
     parts = series.split("/", 1) if series else []
@@ -184,16 +197,14 @@ def _states(folder: Path, shards: int, settings: Settings) -> list[dict[str, byt
 
 
 @app.command()
+@_with_savepoints
 def restore(
+    opened: Opened,
     name: Name,
     jobs: Jobs = None,
     shards: Shards = None,
     file: File = None,
     yes: Yes = False,
-    version: As = FIRST,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
 ) -> None:
     """Put the jobs, which must not run, back to a savepoint; with --shards, divide their state anew.
 
@@ -204,7 +215,7 @@ def restore(
     from pipelines.savepoints.chosen_jobs import chosen_jobs
     from pipelines.savepoints.restoring import Plan
 
-    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
+    settings, catalogue = opened
     savepoint = catalogue.get(name)
     program = _program(file)
     names = chosen_jobs(savepoint, jobs, program)
@@ -228,7 +239,9 @@ def restore(
 
 
 @app.command()
+@with_servers
 def fork(
+    overrides: Overrides,
     name: Name,
     new: Annotated[str, typer.Option("--as", help="Name of the version that is made, e.g. v2.")],
     job: Annotated[
@@ -239,10 +252,6 @@ def fork(
     ] = None,
     base: Annotated[str, typer.Option(help="Version of the savepoint.")] = FIRST,
     shards: Shards = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
 ) -> None:
     """Make a version whose jobs go on from a savepoint, with other settings, beside what runs.
 
@@ -253,14 +262,13 @@ def fork(
     from pipelines.versions.plan import differing, planned
     from pipelines.versions.registry import Registry
 
-    _, settings, catalogue = _opened(base, kafka, state_dir, namespace)
-    given = overrides(kafka, elasticsearch, state_dir, namespace)
+    settings, catalogue = _opened(overrides, base)
     savepoint, registry = catalogue.get(name), Registry(running(settings, elasticsearch=False))
     version = planned(new, registry.get(base), job, None, None, differing(config), int(time.time() * 1000))
     if new in registry.all():
         accepted = f"another name, or `newnormal retire {new}` first"
         raise NewnormalError("VERSION_EXISTS", f"there is a version {new}", "--as", accepted, "nothing was changed")
-    plan = forked(catalogue, savepoint, version, version.load(**given), shards)
+    plan = forked(catalogue, savepoint, version, version.load(**overrides), shards)
     plan.check()
     _restore(plan, settings)
     registry.put(version)
@@ -270,37 +278,14 @@ def fork(
 
 
 @app.command()
-def delete(
-    name: Name,
-    yes: Yes = False,
-    version: As = FIRST,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-    kafka: Kafka = None,
-) -> None:
+@_with_savepoints
+def delete(opened: Opened, name: Name, yes: Yes = False) -> None:
     """Delete a savepoint. Checkpoints, and versions that were forked from it, do not need it."""
-    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    catalogue = opened.catalogue
     savepoint = catalogue.get(name)
     ask(f"Delete savepoint {name} of {iso(savepoint.created)}, {size(savepoint.bytes)}?", yes)
     catalogue.delete(savepoint)
     typer.echo(f"savepoint {name} is deleted")
-
-
-def _opened(
-    version: str, kafka: str | None, state_dir: Path | None, namespace: str | None
-) -> tuple[Version, Settings, Catalogue]:
-    """A version, its settings and its savepoints; only versions other than the first must be looked up in Kafka."""
-    from deploy.embedded.services import running
-    from pipelines.savepoints.catalogue import Catalogue
-    from pipelines.versions.registry import Registry
-    from pipelines.versions.version import Version
-
-    given = overrides(kafka, None, state_dir, namespace)
-    settings, known = load(**given), Version.first()
-    if version != FIRST:
-        known = Registry(running(settings, elasticsearch=False)).get(version)
-        settings = known.load(**given)
-    return known, settings, Catalogue(settings)
 
 
 def _program(file: str | None) -> Program:

@@ -25,12 +25,11 @@ PARTLY = 3
 @app.command()
 @reads_files
 def score(
+    how: How,
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values")
     ],
     out: Annotated[Path, typer.Option(callback=file_to_write, help="CSV to write the verdicts to")],
-    *,
-    how: How,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
 ) -> None:
     """Score recorded files with the production detector, strictly online: later values do not influence a verdict.

@@ -22,7 +22,7 @@ from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from pipelines.cli import rows
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import tables
@@ -33,7 +33,9 @@ _STATES = "view.states"
 """The table of the last states that the state view has."""
 
 
+@with_kafka
 def sql(
+    overrides: Overrides,
     query: Annotated[str, typer.Argument(help="SELECT ... over topics, e.g. telemetry, features, novelties")],
     live: Annotated[
         bool, typer.Option("--live", help="Run on, and show a result for each window that the watermark passes.")
@@ -51,9 +53,6 @@ def sql(
         list[str] | None,
         typer.Option(help="URL of the state view, once for each part, for view.states. Default: view.host, view.port."),
     ] = None,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Query topics as tables, with event-time windows.
 
@@ -68,10 +67,10 @@ def sql(
     from deploy.embedded.services import running  # Kafka: only once the query is run
 
     if into:
-        _stand(query, into, load(**overrides(kafka, None, state_dir, namespace)))
+        _stand(query, into, load(**overrides))
         return
     parsed = parse(query)
-    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    settings = running(load(**overrides), elasticsearch=False)
     reader = tables.consumer(settings.kafka.bootstrap or "")
     try:
         names = parsed.topics(tables.known(reader, settings.namespace))

@@ -17,7 +17,7 @@ from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
 from pipelines.cli.hints import hint
-from pipelines.cli.options import Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_namespace
 from pipelines.contracts.access_token import console_headers
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.settings import Settings, load
@@ -45,16 +45,15 @@ class Answer:
     problems: list[str] = field(default_factory=list)
 
 
+@with_namespace
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    overrides: Overrides, as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False
 ) -> None:
     """Show which servers and jobs run, with each job's rate, lag, watermark and last error; and who tells people.
 
     Exit code 0 if all jobs are healthy, 1 if one has a problem, 3 if no job runs.
     """
-    settings = load(**overrides(None, None, state_dir, namespace))
+    settings = load(**overrides)
     headers = console_headers(settings.console)
     answers = [_asked(process, headers) for process in processes.found(settings)]
     servers, telling = services.status(settings), notifier(settings)

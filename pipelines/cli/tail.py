@@ -20,7 +20,7 @@ from engine.spec.decoder import ROW, Messages
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import load
@@ -35,7 +35,9 @@ _AROUND = (
 )
 
 
+@with_kafka
 def tail(
+    overrides: Overrides,
     topic: Annotated[str, typer.Argument(help="e.g. telemetry, features, novelties, deadletter")],
     limit: Annotated[int, typer.Option(help="Records to show; 0: run until Ctrl-C.")] = 20,
     beginning: Annotated[bool, typer.Option("--from-beginning", help="Start from the oldest record.")] = False,
@@ -46,9 +48,6 @@ def tail(
     where: Annotated[
         str, typer.Option(help="Show only records for which this SQL condition is true, e.g. 'record_score > 80'.")
     ] = "",
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Show a topic's newest records and those that arrive, one JSON object per line; columnar batches are unpacked.
 
@@ -58,7 +57,7 @@ def tail(
     Example: [bold]newnormal tail novelties --kind anomaly --entity 'db-*' --where "metric <> 'logs'"[/bold]
     """
     wanted = Wanted(topic, tuple(kind or ()), entity, where)
-    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    settings = running(load(**overrides), elasticsearch=False)
     if settings.detector.emit != "all" and tables.record_of(topic) is Novelty:
         typer.echo(hint(_AROUND), err=True)
     reader, shown = tables.consumer(settings.kafka.bootstrap or "", {"enable.partition.eof": True}), 0

@@ -16,14 +16,15 @@ from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.cli.input_commands import To, agents_sink, saying, stopping
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts.settings import load
 from pipelines.contracts.topics import LOGS_JSON
 
 
+@with_kafka
 def tail_file(
+    overrides: Overrides,
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Log files, or globs in quotes.")],
-    *,
     machine: Annotated[
         str, typer.Option(help="The machine of lines that name none. Default: the host name of this machine.")
     ] = "",
@@ -31,9 +32,6 @@ def tail_file(
         bool,
         typer.Option("--from-start", help="At the first start read files from their beginning."),
     ] = False,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
     to: To = None,
     every: Annotated[str, typer.Option(help="Time between two looks at the files.")] = "500ms",
     duration: Annotated[str | None, typer.Option(help="Stop after this time. Default: until Ctrl-C.")] = None,
@@ -61,7 +59,7 @@ def tail_file(
         if not has_magic(path) and not Path(path).is_file():
             accepted = "a file, or a glob in quotes such as 'app*.log' for files that come later"
             raise NewnormalError("LOG_FILE_ABSENT", f"there is no file {path}", "PATH", accepted, "nothing was read")
-    settings = load(**overrides(kafka, None, state_dir, namespace))
+    settings = load(**overrides)
     name, say = machine or socket.gethostname(), Console(stderr=True, highlight=False)
     period = duration_ms(every, "--every")
     if period < 100:

@@ -13,7 +13,7 @@ from deploy.embedded.services import running
 from engine.explain.printing import visible
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
-from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import AsJson, Overrides, with_kafka
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Placement
 from pipelines.contracts.settings import Settings, load
@@ -30,7 +30,9 @@ Machines = Annotated[list[str], typer.Argument(help="Names of machines, as in ho
 
 
 @app.command()
+@with_kafka
 def place(
+    overrides: Overrides,
     machines: Machines,
     on: Annotated[
         str | None, typer.Option("--on", help="What they run on, such as a host.", show_default=False)
@@ -39,9 +41,6 @@ def place(
         list[str] | None,
         typer.Option("--needs", help="What else they depend on, such as a service they call; repeatable."),
     ] = None,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Say what machines run on, and what else they depend on; each replaces what was said of that before.
 
@@ -56,7 +55,7 @@ def place(
     """
     if on is None and not needs:
         raise typer.BadParameter("say what they run on or depend on", param_hint="--on, --needs")
-    settings = _settings(kafka, namespace, state_dir)
+    settings = _settings(overrides)
     said = stored.Place((on,) if on is not None else None, tuple(needs) if needs else None)
     tell(stored.place(settings, dict.fromkeys(machines, said), _now()))
     for machine in machines:
@@ -64,13 +63,12 @@ def place(
 
 
 @app.command("import")
+@with_kafka
 def import_(
+    overrides: Overrides,
     file: Annotated[
         Path, typer.Argument(help="A CSV file with the columns machine, parent and depends_on.", show_default=False)
     ],
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Say what many machines run on and depend on, as a CSV file has it, for example one that your inventory exports.
 
@@ -89,7 +87,7 @@ def import_(
     the two columns, stays as it is. Of a file with a wrong line nothing is taken. What is known already is not written
     again: import a file as often as you like.
     """
-    settings = _settings(kafka, namespace, state_dir)
+    settings = _settings(overrides)
     found = stored.from_csv(file)
     made = stored.place(settings, found, _now())
     gone = sum(not each.above for each in made)
@@ -97,16 +95,10 @@ def import_(
 
 
 @app.command("list")
-def list_(
-    as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
-) -> None:
+@with_kafka
+def list_(overrides: Overrides, as_json: AsJson = False) -> None:
     """List the machines that have a place, what they run on, and what else they depend on."""
-    found = stored.topology(_settings(kafka, namespace, state_dir))
-    if as_json:
-        for each in found:
-            typer.echo(rows.of_record(each))
-        return
-    show(found)
+    rows.echo_records(stored.topology(_settings(overrides)), as_json, show)
 
 
 def show(found: Sequence[Placement]) -> None:
@@ -119,14 +111,10 @@ def show(found: Sequence[Placement]) -> None:
 
 
 @app.command()
-def remove(
-    machines: Machines,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
-) -> None:
+@with_kafka
+def remove(overrides: Overrides, machines: Machines) -> None:
     """Take the place of machines away, for example of VMs that were deleted."""
-    tell(stored.remove(_settings(kafka, namespace, state_dir), machines, _now()))
+    tell(stored.remove(_settings(overrides), machines, _now()))
 
 
 def tell(made: Sequence[Placement]) -> None:
@@ -139,8 +127,8 @@ def tell(made: Sequence[Placement]) -> None:
         typer.echo("nothing changed: that was known already")
 
 
-def _settings(kafka: str | None, namespace: str | None, state_dir: Path | None) -> Settings:
-    return running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+def _settings(overrides: Overrides) -> Settings:
+    return running(load(**overrides), elasticsearch=False)
 
 
 def _now() -> int:

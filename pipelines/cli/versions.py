@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -17,7 +17,8 @@ from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.hints import hint
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, Yes, ask, overrides
+from pipelines.cli.option_set import option_set
+from pipelines.cli.options import Overrides, Yes, ask, with_servers
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import CHAIN
 
@@ -28,12 +29,28 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(help="Name of the version, e.g. v2.")]
 
 
+class Opened(NamedTuple):
+    """The settings with the addresses of servers that run, and the versions."""
+
+    settings: Settings
+    registry: Registry
+
+
+@with_servers
+def _opened(overrides: Overrides) -> Opened:
+    from pipelines.versions.registry import Registry
+
+    settings = running(load(**overrides))
+    return Opened(settings, Registry(settings))
+
+
+_with_versions = option_set("opened", _opened)
+
+
+@_with_versions
 def versions(
+    opened: Opened,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per version.")] = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
 ) -> None:
     """List the versions: settings, jobs, offsets, lag, size, and which one readers see.
 
@@ -44,7 +61,7 @@ def versions(
     from pipelines.versions.overview import view
     from pipelines.versions.used import differing
 
-    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    settings, registry = opened
     known = registry.all()
     views = [view(version, settings) for version in known.values()]
     differs = [differing(version, known) for version in known.values()]
@@ -56,14 +73,8 @@ def versions(
     console.print(_table(views, differs))
 
 
-def promote(
-    name: Name,
-    yes: Yes = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-) -> None:
+@_with_versions
+def promote(opened: Opened, name: Name, yes: Yes = False) -> None:
     """Make readers see a version: console, dashboards and notifications follow at once.
 
     One alias is switched in one step, so a reader sees the old version or the new one, never both or neither. What runs
@@ -72,7 +83,7 @@ def promote(
     from pipelines.versions.overview import view
     from pipelines.versions.promotion import promote as switch
 
-    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    settings, registry = opened
     version = registry.get(name)
     seen = view(version, settings)
     if version.end is not None:
@@ -85,21 +96,15 @@ def promote(
     typer.echo(f"{settings.alias} shows {name} now, {seen.documents or 0:,} documents")
 
 
-def retire(
-    name: Name,
-    yes: Yes = False,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    state_dir: StateDir = None,
-    namespace: Namespace = None,
-) -> None:
+@_with_versions
+def retire(opened: Opened, name: Name, yes: Yes = False) -> None:
     """Delete a version: its topics, indices and checkpoints. What another version reads stays.
 
     Its jobs must not run, and readers must see another version. Savepoints are kept.
     """
     from pipelines.versions import retirement
 
-    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    settings, registry = opened
     plan = retirement.planned(registry.get(name), registry.all().values(), settings)
     typer.echo(f"jobs:        {', '.join(plan.freed)}")
     typer.echo(f"topics:      {', '.join(plan.topics)}")
@@ -112,16 +117,6 @@ def retire(
     retirement.retire(plan, registry, settings)
     rest = hint(f"; `newnormal run --as {name}` runs {', '.join(plan.kept)}") if plan.kept else ""
     typer.echo(f"{name} is retired{rest}")
-
-
-def _opened(
-    kafka: str | None, elasticsearch: str | None, state_dir: object, namespace: str | None
-) -> tuple[Settings, Registry]:
-    """The settings with the addresses of servers that run, and the versions."""
-    from pipelines.versions.registry import Registry
-
-    settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))  # type: ignore[arg-type]
-    return settings, Registry(settings)
 
 
 def _jobs(names: Sequence[str]) -> str:

@@ -10,17 +10,17 @@ import typer
 from deploy.embedded.services import running
 from engine.spec.errors import NewnormalError
 from pipelines.cli.log_output import configure
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Overrides, ShownVersion, with_servers
 from pipelines.contracts.access_token import view_token
 from pipelines.contracts.settings import load
 
 _PART = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 
 
+@with_servers
 def view(
-    version: Annotated[
-        str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")
-    ] = None,
+    overrides: Overrides,
+    version: ShownVersion = None,
     part: Annotated[
         str, typer.Option(help="Part of the partitions that this process has, e.g. 2/3: the second of three.")
     ] = "1/1",
@@ -31,10 +31,6 @@ def view(
     port: Annotated[
         int | None, typer.Option(help="Port; if it is taken, the next free one. Default: view.port.")
     ] = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
 ) -> None:
     """Serve what the detector believes of each series over HTTP, until Ctrl-C."""
     from pipelines.query.view.follower import Follower
@@ -44,14 +40,14 @@ def view(
     from pipelines.versions.promotion import shown_version
     from pipelines.versions.registry import Registry
 
-    given = overrides(kafka, elasticsearch, state_dir, namespace) | {"view.host": host, "view.port": port}
+    overrides |= {"view.host": host, "view.port": port}
     parts = _PART.fullmatch(part)
     if not parts or int(parts[1]) > int(parts[2]):
         raise NewnormalError("USAGE_INVALID", f"{part!r} is no part", "--part", "e.g. 2/3", "nothing was started")
     if peer and len(peer) != int(parts[2]):
         what = f"{len(peer)} URLs, but {parts[2]} parts"
         raise NewnormalError("USAGE_INVALID", what, "--peer", "the URL of each part, in order", "nothing was started")
-    asked = load(**given)
+    asked = load(**overrides)
     token = view_token(asked.view)
     settings = running(asked, elasticsearch=version is None)
     name = version or shown_version(settings) or "v1"

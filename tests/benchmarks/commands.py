@@ -11,7 +11,7 @@ import typer
 
 from deploy.embedded.external import check_kafka
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Kafka, StateDir, overrides
+from pipelines.cli.options import Kafka, StateDir
 from pipelines.cli.output_files import file_to_write, folder_to_write
 from pipelines.contracts.settings import load
 from pipelines.plan.coefficients import SHIPPED
@@ -415,7 +415,7 @@ def _answering(kafka: str | None, state_dir: Path | None) -> str | None:
     Raises:
         NewnormalError: ``SETTING_INVALID``, or ``KAFKA_UNREACHABLE`` if the broker does not answer.
     """
-    bootstrap = load(**overrides(kafka, None, state_dir, None)).kafka.bootstrap
+    bootstrap = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir}).kafka.bootstrap
     if bootstrap:
         check_kafka(bootstrap)
     return kafka
