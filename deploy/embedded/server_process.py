@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from engine.spec.waiting import until
 
 _PR_SET_PDEATHSIG = 1
 _LOG_BYTES = 20_000_000
@@ -119,9 +120,4 @@ def is_same_process(pid: int, started: float) -> bool:
 
 def wait_until_gone(pid: int, started: float, seconds: float) -> bool:
     """Waits for a process, ours or not, to end; ``False`` if it has not after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while is_same_process(pid, started):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    return until(lambda: not is_same_process(pid, started), seconds)

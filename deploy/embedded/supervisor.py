@@ -29,6 +29,7 @@ from deploy.embedded.ports import HOST, PortClaims, is_free
 from deploy.embedded.server_process import ServerProcess, is_same_process, signal_group
 from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
+from engine.spec.waiting import until
 
 if TYPE_CHECKING:
     from deploy.embedded.start_plan import AnyServer
@@ -157,9 +158,7 @@ class Supervisor:
     def _stop(self) -> None:
         for process in self._processes.values():
             process.terminate()
-        deadline = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < deadline and any(p.exit_code() is None for p in self._processes.values()):
-            time.sleep(0.05)
+        until(lambda: all(p.exit_code() is not None for p in self._processes.values()), STOP_SECONDS)
         for process in self._processes.values():
             process.kill()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pipelines
 from deploy.embedded.server_process import Launch, ServerProcess
 from engine.spec.errors import NewnormalError
+from engine.spec.waiting import until
 from pipelines.chaos.processes import Target, below, named
 
 _STOP_SECONDS = 60.0
@@ -105,7 +105,5 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
 
 def _gone(process: ServerProcess, seconds: float = _STOP_SECONDS) -> int | None:
     """Waits for the end of a process; its exit code, or ``None`` if it runs on."""
-    deadline = time.monotonic() + seconds
-    while (code := process.exit_code()) is None and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return code
+    until(lambda: process.exit_code() is not None, seconds)
+    return process.exit_code()

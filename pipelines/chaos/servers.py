@@ -14,6 +14,7 @@ from deploy.embedded.ports import HOST, PortClaims
 from deploy.embedded.server_process import ServerProcess
 from deploy.embedded.start_plan import AnyServer, plan
 from engine.spec.errors import NewnormalError
+from engine.spec.waiting import until
 from pipelines.chaos.processes import Target, below
 from pipelines.chaos.relay import Relay
 from pipelines.contracts.settings import Settings
@@ -74,11 +75,9 @@ class Server:
         if self.process is None:
             return
         self.process.terminate()
-        deadline = time.monotonic() + seconds
-        while self.process.exit_code() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        self.process.kill()
-        self.process = None
+        process, self.process = self.process, None
+        until(lambda: process.exit_code() is not None, seconds)
+        process.kill()
 
 
 class Servers:

@@ -13,7 +13,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import Settings
 from pipelines.notify.channels.senders import sender
-from pipelines.notify.channels.sending import Sender, SendError
+from pipelines.notify.channels.sending import SendError
 from pipelines.notify.figures import ChannelFigures, Tally
 from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
@@ -54,7 +54,7 @@ class Teller(threading.Thread):
     ) -> None:
         super().__init__(name=f"notify {name}", daemon=True)
         self._channel, self._settings, self._memory, self._topic = name, settings.notify, memory, topic
-        self._sender: Sender = sender(name, settings.notify)
+        self._sender = sender(name, settings.notify)
         self._tally = Tally(name)
         self._held: frozenset[str] = frozenset()
         self._failures, self._wrong, self._repeated = 0, dict[str, int](), float("-inf")

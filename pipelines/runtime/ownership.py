@@ -27,6 +27,7 @@ from deploy.embedded.server_process import is_same_process
 from engine.address import kafka_options
 from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
+from engine.spec.waiting import until
 
 _TAKE_OVER_SECONDS = 30.0
 _ANSWER_SECONDS = 5.0
@@ -177,10 +178,7 @@ class Ownership:
         if is_same_process(holder.pid, holder.started):
             log.info("taking over: the other process is asked to end", pid=holder.pid)
             os.kill(holder.pid, signal.SIGTERM)
-        deadline = time.monotonic() + _TAKE_OVER_SECONDS
-        while (held := checkpoint_lock.take(self._checkpoints, job)) is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        return held
+        return until(lambda: checkpoint_lock.take(self._checkpoints, job), _TAKE_OVER_SECONDS)
 
     def _stay(self) -> None:
         """Keeps this process a member of the consumer group until it stops."""

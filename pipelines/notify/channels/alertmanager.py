@@ -8,8 +8,9 @@ from typing import Any
 
 from engine.spec.duration import iso
 from pipelines.contracts.records.severity import Severity
-from pipelines.contracts.settings.notify import AlertmanagerChannel, NotifySettings
+from pipelines.contracts.settings.notify import AlertmanagerChannel
 from pipelines.notify.channels.http import post
+from pipelines.notify.channels.sending import Sender
 from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, link, single
 from pipelines.notify.news import News
@@ -21,23 +22,10 @@ _TEST_STANDS_MS = 60_000
 """The same for the alert of a test."""
 
 
-class AlertmanagerSender:
-    """Sends each incident as one alert. Its labels, by which Alertmanager knows it, have the severity.
-
-    Args:
-        name: Name of the channel.
-        channel: Its settings.
-        settings: The settings of notifications.
-    """
+class AlertmanagerSender(Sender[AlertmanagerChannel]):
+    """Sends each incident as one alert. Its labels, by which Alertmanager knows it, have the severity."""
 
     limited, repeats = False, True
-
-    def __init__(self, name: str, channel: AlertmanagerChannel, settings: NotifySettings) -> None:
-        self._name, self._channel, self._settings = name, channel, settings
-
-    def escape(self, text: str) -> str:
-        """The text: annotations are plain."""
-        return text
 
     def send(self, message: Message, left: LeftMails) -> str:
         """Posts the alerts. An alert of another severity that was sent before ends."""
@@ -49,10 +37,6 @@ class AlertmanagerSender:
                 alerts.append(self._alert(each, message, severity, ended=True))
             alerts.append(self._alert(each, message, each.incident.severity, ended))
         return self._post(alerts)
-
-    def again(self, left: LeftMails, now: int) -> list[str]:
-        """Nothing: there is one receiver."""
-        return []
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Posts incidents that last again, so that their alerts do not end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import smtplib
 import ssl
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -16,10 +16,9 @@ from engine.explain.printing import visible
 from engine.explain.redaction import redacted
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings.notify import EmailChannel
-from pipelines.notify.channels.sending import TIMEOUT, SendError
+from pipelines.notify.channels.sending import TIMEOUT, Sender, SendError
 from pipelines.notify.left import LeftMail, LeftMails
 from pipelines.notify.message import Message
-from pipelines.notify.news import News
 from pipelines.notify.secrets import secret
 
 _POLICY = policy.SMTP.clone(max_line_length=998)
@@ -37,23 +36,12 @@ _OF_THE_MESSAGE = (552, 554)
 """Statuses that say that this message is wrong, not the account or the server."""
 
 
-class EmailSender:
-    """Sends each message as plain text. Mails on one incident are one conversation.
+class EmailSender(Sender[EmailChannel]):
+    """Sends each message as plain text. Mails on one incident are one conversation."""
 
-    Args:
-        name: Name of the channel.
-        channel: Its settings.
-    """
-
-    limited, repeats = True, False
-
-    def __init__(self, name: str, channel: EmailChannel) -> None:
-        self._name, self._channel = name, channel
-        self._where = f"channel {name}, {channel.server}"
-
-    def escape(self, text: str) -> str:
-        """The text: the mail is plain text."""
-        return text
+    @property
+    def _where(self) -> str:
+        return f"channel {self._name}, {self._channel.server}"
 
     def send(self, message: Message, left: LeftMails) -> str:
         """Sends the mail; its ``Message-ID`` is made of the deduplication id.
@@ -128,9 +116,6 @@ class EmailSender:
             what = str(error) or type(error).__name__
             raise SendError("NOTIFY_UNREACHABLE", visible(redacted(what, [key])), self._where) from None
         return {each: (answer[0], redacted(_text(answer), [key])) for each, answer in refused.items()}
-
-    def repeat(self, lasting: Collection[News]) -> None:
-        """Nothing: people are told once."""
 
     def _server(self) -> smtplib.SMTP:
         host, _, port = self._channel.server.rpartition(":")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.contracts.settings.notify import (
-    AlertmanagerChannel,
-    EmailChannel,
-    NotifySettings,
-    SlackChannel,
-    WebhookChannel,
-)
+from typing import Any
+
+from pipelines.contracts.settings.notify import EmailChannel, NotifySettings
 from pipelines.notify.channels.alertmanager import AlertmanagerSender
 from pipelines.notify.channels.email import EmailSender, password
 from pipelines.notify.channels.http import target
@@ -16,17 +12,17 @@ from pipelines.notify.channels.sending import Sender
 from pipelines.notify.channels.slack import SlackSender
 from pipelines.notify.channels.webhook import WebhookSender
 
+_SENDERS: dict[str, type[Sender[Any]]] = {
+    "webhook": WebhookSender,
+    "slack": SlackSender,
+    "alertmanager": AlertmanagerSender,
+    "email": EmailSender,
+}
 
-def sender(name: str, settings: NotifySettings) -> Sender:
+
+def sender(name: str, settings: NotifySettings) -> Sender[Any]:
     """The sender of a channel, given by its name in the settings."""
-    channel = settings.channels[name]
-    if isinstance(channel, WebhookChannel):
-        return WebhookSender(name, channel, settings)
-    if isinstance(channel, SlackChannel):
-        return SlackSender(name, channel)
-    if isinstance(channel, AlertmanagerChannel):
-        return AlertmanagerSender(name, channel, settings)
-    return EmailSender(name, channel)
+    return _SENDERS[settings.channels[name].kind](name, settings.channels[name], settings)
 
 
 def check(name: str, settings: NotifySettings) -> None:

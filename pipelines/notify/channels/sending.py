@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
-from typing import Protocol
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message
 from pipelines.notify.news import News
@@ -30,20 +34,32 @@ class SendError(NewnormalError):
         self.hopeless, self.after = hopeless, after
 
 
-class Sender(Protocol):
-    """Sends messages to one receiver.
+Channel = TypeVar("Channel", bound=BaseModel)
+
+
+class Sender(ABC, Generic[Channel]):
+    """Sends messages to one receiver, which is told once of each and takes plain text, unless a class says otherwise.
+
+    Args:
+        name: Name of the channel.
+        channel: Its settings.
+        settings: The settings of notifications.
 
     Attributes:
         limited: Whether quiet hours and the rate apply. They do not if the receiver has its own.
         repeats: Whether the receiver must be told again and again of what lasts.
     """
 
-    limited: bool
-    repeats: bool
+    limited, repeats = True, False
+
+    def __init__(self, name: str, channel: Channel, settings: NotifySettings) -> None:
+        self._name, self._channel, self._settings = name, channel, settings
 
     def escape(self, text: str) -> str:
         """Makes a text harmless where the receiver would take parts of it for markup."""
+        return text
 
+    @abstractmethod
     def send(self, message: Message, left: LeftMails) -> str:
         """Sends a message; returns what the receiver answered.
 
@@ -66,6 +82,7 @@ class Sender(Protocol):
         Raises:
             SendError: If the server takes nothing now.
         """
+        return []
 
     def repeat(self, lasting: Collection[News]) -> None:
         """Tells again of incidents that last. Raises as `send`."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from pipelines.contracts.settings.notify import SlackChannel
 from pipelines.notify.channels.http import post
+from pipelines.notify.channels.sending import Sender
 from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message
-from pipelines.notify.news import News
 
 _COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
 _OVER = "#2e7d32"
@@ -19,26 +18,18 @@ _MARKUP = re.compile(r"(?<![^\W_])@(?=\w)|\](?=[(\[:])|!(?=\[)|:(?=//)|\b(?:www|
 """After which a space without width makes no link, picture or call of what follows."""
 
 
-class SlackSender:
-    """Sends each message as a title and an attachment whose colour says how severe it is.
-
-    Args:
-        name: Name of the channel.
-        channel: Its settings.
-    """
-
-    limited, repeats = True, False
-
-    def __init__(self, name: str, channel: SlackChannel) -> None:
-        self._name, self._channel = name, channel
+class SlackSender(Sender[SlackChannel]):
+    """Sends each message as a title and an attachment whose colour says how severe it is."""
 
     def escape(self, text: str) -> str:
         """Escapes what Slack, Mattermost and Rocket.Chat take for links, pictures and people who are to be called.
 
         The latter two read Markdown, whose escapes Slack would show: so a space without width stands in between.
 
-        >>> told = SlackSender("a", SlackChannel(kind="slack", url="https://a")).escape("<!channel> & @all [a](b)")
-        >>> told.replace(_NOTHING, "|")
+        >>> from pipelines.contracts.settings.notify import NotifySettings
+        >>> sender = SlackSender("a", SlackChannel(kind="slack", url="https://a"), NotifySettings())
+        >>> escaped = sender.escape("<!channel> & @all [a](b)")
+        >>> escaped.replace(_NOTHING, "|")
         '&lt;!channel&gt; &amp; @|all [a]|(b)'
         """
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -51,10 +42,3 @@ class SlackSender:
         attachment = {"color": _OVER if over else _COLORS[worst], "text": message.text, "footer": message.id}
         body = {"text": message.title, "attachments": [{**attachment, "fallback": message.title}]}
         return post(self._name, self._channel, body, {})
-
-    def again(self, left: LeftMails, now: int) -> list[str]:
-        """Nothing: there is one receiver."""
-        return []
-
-    def repeat(self, lasting: Collection[News]) -> None:
-        """Nothing: a chat is told once."""

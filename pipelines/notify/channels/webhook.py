@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import orjson
 
-from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
+from pipelines.contracts.settings.notify import WebhookChannel
 from pipelines.notify.channels.http import post
+from pipelines.notify.channels.sending import Sender
 from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, link
 from pipelines.notify.news import News
 
 
-class WebhookSender:
-    """Sends each message as one JSON object: docs/notifications.md has its fields.
-
-    Args:
-        name: Name of the channel.
-        channel: Its settings.
-        settings: The settings of notifications.
-    """
-
-    limited, repeats = True, False
-
-    def __init__(self, name: str, channel: WebhookChannel, settings: NotifySettings) -> None:
-        self._name, self._channel, self._settings = name, channel, settings
-
-    def escape(self, text: str) -> str:
-        """The text: JSON needs no more."""
-        return text
+class WebhookSender(Sender[WebhookChannel]):
+    """Sends each message as one JSON object: docs/notifications.md has its fields."""
 
     def send(self, message: Message, left: LeftMails) -> str:
         """Posts the message; the deduplication id is also in the header ``Idempotency-Key``."""
@@ -41,10 +26,3 @@ class WebhookSender:
     def _incident(self, news: News) -> dict[str, Any]:
         known = {"id": news.id, "state": news.state, "incident": orjson.loads(news.incident.to_json())}
         return known | ({"link": link(news.incident, self._settings)} if self._settings.console else {})
-
-    def again(self, left: LeftMails, now: int) -> list[str]:
-        """Nothing: there is one receiver."""
-        return []
-
-    def repeat(self, lasting: Collection[News]) -> None:
-        """Nothing: a webhook is told once."""
