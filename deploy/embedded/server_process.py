@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.spec.waiting import until
+from engine.waiting import until
 
 _PR_SET_PDEATHSIG = 1
 _LOG_BYTES = 20_000_000

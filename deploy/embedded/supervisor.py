@@ -29,7 +29,7 @@ from deploy.embedded.ports import HOST, PortClaims, is_free
 from deploy.embedded.server_process import ServerProcess, is_same_process, signal_group
 from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
-from engine.spec.waiting import until
+from engine.waiting import until
 
 if TYPE_CHECKING:
     from deploy.embedded.start_plan import AnyServer

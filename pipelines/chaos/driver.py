@@ -10,7 +10,7 @@ from pathlib import Path
 import pipelines
 from deploy.embedded.server_process import Launch, ServerProcess
 from engine.spec.errors import NewnormalError
-from engine.spec.waiting import until
+from engine.waiting import until
 from pipelines.chaos.processes import Target, below, named
 
 _STOP_SECONDS = 60.0

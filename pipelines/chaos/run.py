@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from elasticsearch import ApiError, TransportError
+
 from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
@@ -17,21 +19,60 @@ from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
 from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.driver import DriverProcess
-from pipelines.chaos.faults import FAULTS, Scene, outage, watermarks
-from pipelines.chaos.footprint import Footprint
+from pipelines.chaos.faults import FAULTS, Planned, Scene, outage, planned, watermarks
 from pipelines.chaos.load import Load
 from pipelines.chaos.operations import SECOND, Operation, operations, saved_until
-from pipelines.chaos.plan import Planned, planned
-from pipelines.chaos.report import Disturbance, append
-from pipelines.chaos.results import Results
+from pipelines.chaos.report import Disturbance, Footprint, append
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.servers import Servers
 from pipelines.chaos.verifier.finding import Tally
 from pipelines.chaos.verifier.lives import Restored
 from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
+
+_TIMEOUT_SECONDS = 3.0
+
+
+@dataclass
+class Results:
+    """Counts the documents of the index, again and again.
+
+    Args:
+        url: URL of Elasticsearch.
+        index: The alias or the pattern of the indices.
+        began: Time 0 of the course, seconds of the monotonic clock.
+
+    Attributes:
+        course: The count at each look: seconds since the beginning, and the number of documents.
+        known: The last count; it stays while Elasticsearch does not answer.
+    """
+
+    url: str
+    index: str
+    began: float = field(default_factory=time.monotonic)
+    course: list[tuple[float, int]] = field(default_factory=list)
+    known: int = 0
+
+    def __post_init__(self) -> None:
+        self._client = elasticsearch_client(self.url, request_timeout=_TIMEOUT_SECONDS, max_retries=0)
+
+    def look(self) -> int:
+        """The number of documents now, or the last known one while Elasticsearch does not answer."""
+        try:
+            answer = self._client.count(index=self.index, ignore_unavailable=True, allow_no_indices=True)
+        except (ApiError, TransportError):
+            return self.known
+        self.known = int(answer["count"])
+        self.course.append((time.monotonic() - self.began, self.known))
+        return self.known
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
+
 
 _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 1_200.0, 180.0, 1_200.0
 _LOOK_SECONDS = 0.25

@@ -14,7 +14,7 @@ from deploy.embedded.ports import HOST, PortClaims
 from deploy.embedded.server_process import ServerProcess
 from deploy.embedded.start_plan import AnyServer, plan
 from engine.spec.errors import NewnormalError
-from engine.spec.waiting import until
+from engine.waiting import until
 from pipelines.chaos.processes import Target, below
 from pipelines.chaos.relay import Relay
 from pipelines.contracts.settings import Settings

@@ -72,8 +72,7 @@ def list_(
 
     Letters of your own jobs (topics JOB.deadletter) are among them.
     """
-    from pipelines.query.dead_letters.letters import letters
-    from pipelines.query.dead_letters.summary import summary
+    from pipelines.query.dead_letters.letters import letters, summary
 
     settings = opened.settings
     found = _wanted(job, code, start, end).of(letters(settings))

@@ -258,7 +258,7 @@ def fork(
     It needs no replay: it has learned what the base had learned. [bold]newnormal run --as v2[/bold] runs it.
     """
     from deploy.embedded.services import running
-    from pipelines.savepoints.forking import forked
+    from pipelines.savepoints.restoring import forked
     from pipelines.versions.plan import differing, planned
     from pipelines.versions.registry import Registry
 

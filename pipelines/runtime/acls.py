@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from engine.kafka.exactly_once import ledger_group
@@ -120,3 +120,38 @@ def _created(settings: Settings) -> list[str]:
 def _described(settings: Settings) -> list[Acl]:
     """Topics are listed only to those who may describe them; one that is not listed would be created anew."""
     return [Acl("topic", name, "Describe") for name in _created(settings)]
+
+
+BEGIN = "<!-- acls: written by `newnormal docs` from pipelines/runtime/acls.py -->"
+END = "<!-- end of the acls -->"
+
+
+def with_acls(page: str) -> str:
+    """A page with the present table between `BEGIN` and `END`; a page without these lines stays as it is."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{begin}\n\n{table()}\n{end}{after}" if begin and end else page
+
+
+def table() -> str:
+    """A row for each job, for consoles, operators and agents: topics, groups and transactional ids."""
+    settings = Settings.model_construct()
+    rows = [(f"`{name}`", of_job(name, settings)) for name in LINKS]
+    rows += [
+        ("the console beside the detector", of_console(settings)),
+        ("operators", of_operators(settings)),
+        ("agents", of_agents(settings)),
+    ]
+    head = "| who | `Read` on topics | `Write` on topics | `Read` on groups | `Write` on transactional ids |\n"
+    lines = [f"| {who} | {' | '.join(_cells(acls))} |\n" for who, acls in rows]
+    return head + "| --- | --- | --- | --- | --- |\n" + "".join(lines)
+
+
+def _cells(acls: Iterable[Acl]) -> list[str]:
+    columns = (("topic", "Read"), ("topic", "Write"), ("group", "Read"), ("transactional-id", "Write"))
+    names = [[_name(acl) for acl in acls if (acl.resource, acl.operation) == column] for column in columns]
+    return [", ".join(dict.fromkeys(each)) for each in names]
+
+
+def _name(acl: Acl) -> str:
+    return f"`{acl.name}{'*' if acl.prefix else ''}`"

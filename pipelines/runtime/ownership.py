@@ -27,7 +27,7 @@ from deploy.embedded.server_process import is_same_process
 from engine.address import kafka_options
 from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
-from engine.spec.waiting import until
+from engine.waiting import until
 
 _TAKE_OVER_SECONDS = 30.0
 _ANSWER_SECONDS = 5.0

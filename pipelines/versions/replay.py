@@ -6,13 +6,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
+from confluent_kafka import KafkaException
 
+from engine.kafka.content import between
 from engine.kafka.message_size import mean_sizes
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import committed_offsets
+from engine.spec.decoder import Messages
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
+from engine.spec.job import Job
+from engine.spec.source import Source
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.jobs import LINKS
@@ -20,12 +28,51 @@ from pipelines.runtime.archived_input import archive_begin, begin_before
 from pipelines.runtime.bounded import BoundedRun
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.watch import watching
-from pipelines.versions.first_time import first_time
 from pipelines.versions.plan import same
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.progress import ReplayProgress
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
+
+_MOST = 50
+"""Messages of a partition that are looked at."""
+
+
+def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
+    """The earliest event time in the first message with records of each partition that a job reads.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        job: The job; its broadcast inputs do not count.
+        begin: Where it begins to read, by topic and partition; partitions that are left out begin with their first
+            message.
+
+    Returns:
+        Epoch milliseconds; ``None`` if there are no records, or Kafka does not tell in time.
+    """
+    sources = {topic: source for source in job.inputs if not source.broadcast for topic in source.formats}
+    offsets, found = KafkaOffsets(bootstrap, sorted(sources)), dict[tuple[str | None, int | None], int]()
+    try:
+        ends, first = offsets.ends(), {**offsets.starts(), **begin}
+        spans = {place: (at, min(ends[place], at + _MOST)) for place, at in first.items() if place in ends}
+        for message in between(bootstrap, spans):
+            topic, place = message.topic() or "", (message.topic(), message.partition())
+            if place not in found and (time := _first_of(sources[topic], topic, message.value())) is not None:
+                found[place] = time
+    except (KafkaException, TimeoutError, NewnormalError):
+        return None
+    return min(found.values(), default=None)
+
+
+def _first_of(source: Source, topic: str, value: bytes | None) -> int | None:
+    """The earliest event time in a message; ``None`` if it has no records."""
+    none = np.zeros(1, np.int64)
+    message = Messages(topic, 0, pa.array([value or b""], pa.binary()), none, none)
+    records = source.formats[topic].decode(message).records
+    if not records.num_rows or source.time not in records.column_names:
+        return None
+    return int(pc.min(records.column(source.time)).as_py())
+
 
 _BATCH_BYTES = 64 << 20
 """Aimed size of a micro-batch of a replay: large, so that its fixed cost does not matter, and safe for the memory."""

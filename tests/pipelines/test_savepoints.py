@@ -21,9 +21,8 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.detect.job import detector
 from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.chosen_jobs import chosen_jobs
-from pipelines.savepoints.forking import forked
 from pipelines.savepoints.inspection import of_series, shard_view
-from pipelines.savepoints.restoring import Plan
+from pipelines.savepoints.restoring import Plan, forked
 from pipelines.savepoints.savepoint import SavedJob, Savepoint
 from pipelines.savepoints.series_words import in_words
 from pipelines.versions.plan import planned

@@ -16,7 +16,7 @@ import pytest
 from engine.spec.duration import duration_ms
 from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.load import Load
-from pipelines.chaos.results import Results
+from pipelines.chaos.run import Results
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts.version_names import FIRST

@@ -5,8 +5,6 @@ which overrides the default. A wrong setting stops the start with a message that
 """
 
 from pipelines.contracts.settings.access import AccessSettings
-from pipelines.contracts.settings.archive import ArchiveSettings
-from pipelines.contracts.settings.buffer import BufferSettings
 from pipelines.contracts.settings.console import ConsoleSettings
 from pipelines.contracts.settings.detector import DetectorSettings
 from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
@@ -16,10 +14,9 @@ from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.incidents import IncidentSettings
 from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.loading import load
-from pipelines.contracts.settings.log import LogSettings
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
-from pipelines.contracts.settings.tree import Settings
+from pipelines.contracts.settings.tree import ArchiveSettings, BufferSettings, LogSettings, Settings
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings

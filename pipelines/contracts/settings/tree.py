@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, PrivateAttr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -10,9 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
-from pipelines.contracts.setting_types import Folder, Prefix
-from pipelines.contracts.settings.archive import ArchiveSettings
-from pipelines.contracts.settings.buffer import BufferSettings
+from pipelines.contracts.setting_types import DiskSize, Folder, Length, OptionalFolder, Prefix
 from pipelines.contracts.settings.console import ConsoleSettings
 from pipelines.contracts.settings.detector import DetectorSettings
 from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
@@ -22,14 +21,31 @@ from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.incidents import IncidentSettings
 from pipelines.contracts.settings.input import InputSettings
 from pipelines.contracts.settings.kafka import KafkaSettings
-from pipelines.contracts.settings.log import LogSettings
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
+from pipelines.contracts.settings.section import Section
 from pipelines.contracts.settings.spark import SparkSettings
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings
 from pipelines.contracts.version_names import VersionNames
+
+
+class LogSettings(Section):
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
+    format: Literal["text", "json"] = Field("text", description="`text`: lines for people; `json`: one object per line")
+
+
+class BufferSettings(Section):
+    size: DiskSize = Field("256m", description="disk space for samples that an agent keeps while Kafka does not answer")
+    age: Length = Field("1d", description="how long an agent keeps a sample; it drops older ones and says so")
+
+
+class ArchiveSettings(Section):
+    path: OptionalFolder = Field(
+        None, description="folder of the archive of `telemetry` and `logs` as Parquet files; empty: no archive"
+    )
+    every: Length = Field("1m", description="time between two writes to the archive; longer: fewer and larger files")
 
 
 class Settings(BaseSettings):

@@ -29,7 +29,7 @@ def kafka_clock(context: Context) -> list[Finding]:
     """Finds that messages have arrived at Kafka in the future of this machine.
 
     Kafka does not tell its time, but stamps messages in the agents' topics with it. So a clock of this machine that
-    runs ahead is not found here; `pipelines.doctor.elasticsearch.clock` finds both.
+    runs ahead is not found here; `pipelines.doctor.elasticsearch.health` finds both.
     """
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
     client = AdminClient({**kafka_options(context.bootstrap), **quiet})

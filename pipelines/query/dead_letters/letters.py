@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from confluent_kafka import Consumer
 from pydantic import ValidationError
@@ -127,3 +128,30 @@ def of_topic(settings: Settings, name: str) -> list[Letter]:
             elif before is None or each.letter.retried >= (before.retried or 0):
                 marks[each.key] = each.letter
     return [replace(each, mark=marks.get(key)) for key, each in found.items()]
+
+
+def summary(letters: Iterable[Letter]) -> list[dict[str, Any]]:
+    """A row for each job and code: number of letters, of those sent again, first and last time, and an example.
+
+    The example is the newest letter that was not sent again, else the newest one. Jobs with most letters come first.
+    """
+    groups: dict[tuple[str, str], list[Letter]] = {}
+    for each in letters:
+        groups.setdefault((each.letter.job, each.letter.code), []).append(each)
+    table = []
+    for (job, code), some in groups.items():
+        open_ = [each for each in some if each.mark is None]
+        example, times = (open_ or some)[-1], [each.letter.time for each in some]
+        table.append(
+            {
+                "job": job,
+                "code": code,
+                "letters": len(some),
+                "sent again": len(some) - len(open_),
+                "first": min(times),
+                "last": max(times),
+                "example": example.place,
+                "reason": example.letter.reason,
+            }
+        )
+    return sorted(table, key=lambda row: (-row["letters"], row["job"], row["code"]))

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from engine.spec.errors import NewnormalError
 from pipelines.chaos.display import Display
-from pipelines.chaos.faults import FAULTS
-from pipelines.chaos.plan import planned
+from pipelines.chaos.faults import FAULTS, planned
 from pipelines.chaos.processes import below, target
 from pipelines.chaos.report import Disturbance, by_kind
 from pipelines.chaos.scenario import Scenario

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from engine.spec.record import Record
-from pipelines.cli.commands_page import commands_page
 from pipelines.cli.docs import docs
+from pipelines.cli.reference import commands_page
 from pipelines.contracts.records import ALL, Log, Novelty
 from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
 from pipelines.doctor.page import with_findings

@@ -8,7 +8,7 @@ import polars as pl
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
+from pipelines.jobs.detect.metrics.verdict_frames import JudgedMetrics, influencers
 
 
 def test_the_metrics_of_each_verdict_are_named_by_their_shares_without_the_faint_ones() -> None:

@@ -23,7 +23,7 @@ from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessages
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.labels import apply_label
+from pipelines.jobs.detect.metrics.micro_batch import apply_label
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.rules import effects, withheld
 from pipelines.jobs.detect.rules_in_force import RuleInForce

@@ -34,10 +34,9 @@ from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.measurement import TextRule
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.query.dead_letters.again import sendings
-from pipelines.query.dead_letters.letters import Letter, Wanted, homes, letters
+from pipelines.query.dead_letters.letters import Letter, Wanted, homes, letters, summary
 from pipelines.query.dead_letters.readers import Readers
 from pipelines.query.dead_letters.retry import Retried, Retry
-from pipelines.query.dead_letters.summary import summary
 from pipelines.versions.plan import planned
 from pipelines.versions.version import Version
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.runtime.restarts import Restarts
+from pipelines.runtime.running_job import Restarts
 
 
 def pauses(count: int, *, excused: bool) -> list[float]:
