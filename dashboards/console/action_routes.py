@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dashboards.console.access import Access
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
-from dashboards.console.clock import now_ms
 from dashboards.console.own_page import refused
 from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
+from engine.clock import now_ms
 
 _LAST = 4_102_444_800_000  # 2100
 

@@ -19,7 +19,6 @@ from dashboards.console.actions import Actions
 from dashboards.console.belief import Beliefs, asked
 from dashboards.console.budget import Promises
 from dashboards.console.budget_routes import budget_routes
-from dashboards.console.clock import now_ms
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.metrics import metrics_text
 from dashboards.console.novelty_routes import novelty_routes
@@ -30,6 +29,7 @@ from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.serving.bodies import BodyLimit
 from pipelines.serving.hosts import allowed

@@ -10,8 +10,8 @@ from fastapi import APIRouter
 
 from dashboards.console.budget import SPAN, Labelled, Promises, alarms, counts, said_last
 from dashboards.console.budget_store import BudgetStore
-from dashboards.console.clock import now_ms
 from dashboards.console.standing import Remembered
+from engine.clock import now_ms
 
 _JUDGES = "detector"
 """The job whose keys are the series that are judged."""

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 
 from dashboards.console.bands import step
-from dashboards.console.clock import now_ms
 from dashboards.console.heat_store import HeatStore
 from dashboards.console.incident_series import over_since
 from dashboards.console.incident_store import IncidentStore, around
 from dashboards.console.search import Document
 from dashboards.console.similar_store import SimilarStore
 from dashboards.console.standing import Remembered
+from engine.clock import now_ms
 
 QUIET = 300_000
 """How long nothing is novel before an incident is resolved, milliseconds, unless the settings say otherwise."""

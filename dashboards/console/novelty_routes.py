@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
 
-from dashboards.console.clock import now_ms
 from dashboards.console.store import POINTS, Store
 from dashboards.console.words import what
+from engine.clock import now_ms
 from pipelines.contracts.explanations import explain
 from pipelines.contracts.records.novelty import NoveltyKind
 

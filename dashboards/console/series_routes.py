@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from dashboards.console.belief import NOTHING, Beliefs, asked, completed
-from dashboards.console.clock import now_ms
 from dashboards.console.machine_series import listed
 from dashboards.console.search import Document
 from dashboards.console.series_store import INCIDENTS, LINES, LISTED, NEWS
 from dashboards.console.sparks import SPARKS, Sparks
 from dashboards.console.store import Store
+from engine.clock import now_ms
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _LAST = 4_102_444_800_000  # 2100

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboards.console.clock import now_ms
 from dashboards.console.versions import Comparisons, Versions
+from engine.clock import now_ms
 
 _LONGEST = 100
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from dashboards.console.clock import now_ms
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 
 log = structlog.get_logger()

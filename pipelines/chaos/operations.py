@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from engine.address import kafka_options
+from engine.clock import now_ms
 from engine.spark.checkpoint_offsets import committed_offsets
 from pipelines.chaos.driver import DriverProcess, environment
 from pipelines.contracts import topics
@@ -66,7 +66,7 @@ def operations(
     def restore() -> bool:
         first.stop()
         if restored is not None:
-            restored.append(int(time.time() * 1000))
+            restored.append(now_ms())
         done = command(second, "savepoint", "restore", _SAVEPOINT, "--yes")
         first.start()
         return done

@@ -14,6 +14,7 @@ from elasticsearch import ApiError, TransportError
 
 from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
+from engine.clock import now_ms
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
@@ -144,7 +145,7 @@ class Conductor:
             _prepare(settings)
             state, environment = self.settings.state, _environment(self.settings, servers)
             window = duration_ms(self.settings.window.size)
-            begin = (int(time.time() * 1000) - _AGO_MS) // window * window
+            begin = (now_ms() - _AGO_MS) // window * window
             driver = DriverProcess(state, environment, state / "driver.log", "run")
             since = begin - window if self.restore else None  # the first samples are up to two seconds out of order
             of_archive = ("--job", "extractor", "--from", iso(since)) if since is not None else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Overrides, with_servers
@@ -58,7 +58,7 @@ def compare(
     from pipelines.evaluation.comparison.between import between
     from pipelines.query.control_topics import instant
 
-    now = int(time.time() * 1000)
+    now = now_ms()
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
     if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
         what = f"--from {start} is not before --until {end}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.spec.duration import duration_ms
 from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.state_view import beliefs
@@ -52,7 +52,7 @@ def console(
         zone=settings.detector.timezone,
         listening=shown.host,
         hosts=shown.hosts.split(","),
-        actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
+        actions=Operator(lambda: running(settings, elasticsearch=False), now_ms),
         access=Access(shown.reached, console_token(shown), shown.user_header, shown.proxies.split(",")),
         beliefs=view,
         versions=ConsoleVersions(lambda: running(settings), overrides),

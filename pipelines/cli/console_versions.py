@@ -9,11 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation.side_process import end_with_parent
@@ -89,6 +89,6 @@ def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any])
 
     try:
         found, unreadable = between(names, load(**given), given)
-        answers.send(told(found, unreadable, int(time.time() * 1000)))
+        answers.send(told(found, unreadable, now_ms()))
     except NewnormalError as error:
         answers.send(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
 from pipelines.cli.options import Overrides, with_namespace
@@ -232,7 +232,7 @@ def _try(settings: Settings, since: str, versions: str) -> None:
     from dashboards.kibana.saved_objects import saved_objects
     from dashboards.panels.answer import TimeRange, tried
 
-    now = int(time.time() * 1000)
+    now = now_ms()
     when = TimeRange(now - duration_ms(since), now)
     objects = saved_objects(_site(settings, versions))
     table = Table("dashboard", "panel", "rows")

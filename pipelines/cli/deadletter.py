@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
@@ -171,7 +171,7 @@ def retry(
             raise _unknown("no dead letter is selected")
         return found if places or force else [each for each in found if each.mark is None]
 
-    done = Retry(settings, known.source, known.others, force=force).run(read, int(time.time() * 1000))
+    done = Retry(settings, known.source, known.others, force=force).run(read, now_ms())
     typer.echo(f"{len(done.sent):,} letters sent again")
     for each, again in done.sent[:_SHOWN]:
         typer.echo(visible(f"  {each.place} as {again}"))
@@ -191,7 +191,7 @@ def _wanted(
     from pipelines.query.control_topics import instant
     from pipelines.query.dead_letters.letters import Wanted
 
-    now = int(time.time() * 1000)
+    now = now_ms()
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
     return Wanted(tuple(job or ()), tuple(code or ()), tuple(places or ()), *bounds)
 

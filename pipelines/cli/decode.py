@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 import typer
 
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
 from engine.spec.time_bounds import TimeBounds
@@ -48,7 +48,7 @@ def decode(
     for file in files:
         content = sys.stdin.buffer.read() if file == "-" else _content(Path(file))
         values = trial.messages_in(content, chosen, rules)
-        for number, fate in enumerate(trial.fates(values, chosen, rules, bounds, int(time.time() * 1000)), 1):
+        for number, fate in enumerate(trial.fates(values, chosen, rules, bounds, now_ms()), 1):
             total.add(fate)
             typer.echo(_json(file, number, fate) if as_json else _text(file, number, fate))
     if not as_json:

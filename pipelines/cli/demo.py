@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.clock import now_ms
 from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.hints import command, hint
 from pipelines.cli.options import Overrides, with_servers
@@ -93,12 +94,12 @@ def _demo(settings: Settings, overrides: Overrides, starting: StartingSpark, lim
         driver = Driver(settings, starting=starting)
         versions = ConsoleVersions(lambda: settings, overrides)
         with watching(driver, actions=operator, state_view=state_view, versions=lambda _: versions) as watch:
-            inputs = Inputs(settings, int(time.time() * 1000))
+            inputs = Inputs(settings, now_ms())
             driver.status.live_from = END_OF_TIME
             window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)
 
             def done() -> bool:
-                moment = int(time.time() * 1000)
+                moment = now_ms()
                 begins = driver.status.live_from == END_OF_TIME and not driver.later.names
                 if begins and driver.status.caught_up(moment, 2 * window + delay):
                     driver.status.live_from = moment

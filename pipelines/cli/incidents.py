@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
@@ -109,7 +109,7 @@ def acknowledge(
 ) -> None:
     """Say that you look after an incident. It stays acknowledged until it is resolved; see [bold]release[/bold]."""
     found = stored.named(stored.incidents(settings), incident)
-    given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, note=note)
+    given = stored.acknowledge(settings, found, now_ms(), by=_account() if by is None else by, note=note)
     typer.echo(visible(f"incident {given.incident} is acknowledged by {given.by or 'nobody by name'}"))
 
 
@@ -122,7 +122,7 @@ def release(
 ) -> None:
     """Take an acknowledgement back: the incident is open again."""
     found = stored.named(stored.incidents(settings), incident)
-    given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, active=False)
+    given = stored.acknowledge(settings, found, now_ms(), by=_account() if by is None else by, active=False)
     typer.echo(visible(f"the acknowledgement of incident {given.incident} is taken back"))
 
 
@@ -177,7 +177,3 @@ def _account() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # an account without a name, as in some containers
         return ""
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, get_args
@@ -10,6 +9,7 @@ from typing import Annotated, get_args
 import typer
 
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli import rows
@@ -52,7 +52,7 @@ def add(
 
     Example: [bold]newnormal label add false_alarm db-1 cpu --from 2026-11-21T10:00:00Z[/bold]
     """
-    now = int(time.time() * 1000)
+    now = now_ms()
     fields = {
         "entity": entity,
         "metric": metric,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from engine.clock import now_ms
 from pipelines.contracts.settings import Settings
 from pipelines.query.operator import Operator
 
@@ -14,4 +13,4 @@ def operator(settings: Settings) -> Operator:
     Args:
         settings: The settings of the pipeline, with the address of Kafka filled in.
     """
-    return Operator(lambda: settings, lambda: int(time.time() * 1000))
+    return Operator(lambda: settings, now_ms)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from engine.clock import now_ms
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.contracts.settings import load
 from pipelines.contracts.version_names import FIRST
@@ -61,7 +61,7 @@ def replay(
     from pipelines.versions.plan import differing, planned
     from pipelines.versions.registry import Registry
 
-    now = int(time.time() * 1000)
+    now = now_ms()
     settings, differs = load(**overrides), differing(config)
     begin, stop = instant(start, now, "--from"), instant(end, now, "--until")
     with embedded(settings) as servers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from dashboards.quantities import size
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.options import Overrides, with_servers
@@ -41,7 +41,7 @@ def retention(
     said = {what: f"{kept} are kept" if kept else "no limit" for what, kept in told.items()}
     console.print(", ".join(f"{what}: {text}" for what, text in said.items()))
     retaining = Retention(settings, Registry(settings))
-    found = retaining.find(int(time.time() * 1000))
+    found = retaining.find(now_ms())
     if found:
         console.print(_table(found))
     going = [old for old in found if not old.needed]

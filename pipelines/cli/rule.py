@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import polars as pl
 import typer
 
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
@@ -64,7 +64,7 @@ def add(
 
     Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
     """
-    settings, now = load(**overrides), _now()
+    settings, now = load(**overrides), now_ms()
     begin = operators.instant(start, now, "--from")
     when = operators.instant(at, now, "--at")
     fields = given.fields | {
@@ -95,7 +95,7 @@ def list_(overrides: Overrides, as_json: AsJson = False) -> None:
     A rule that is replaced later is listed too while it is in force, with the instant at which the new one begins.
     """
     settings = running(load(**overrides), elasticsearch=False)
-    rows.echo_records(operators.rules_in_force(settings, _now()), as_json, show)
+    rows.echo_records(operators.rules_in_force(settings, now_ms()), as_json, show)
 
 
 def show(found: Sequence[Rule]) -> None:
@@ -117,7 +117,7 @@ def remove(overrides: Overrides, name: Name, at: At = "now") -> None:
     if name not in known:
         accepted = ", ".join(known) or "nothing: there are no rules"
         raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
-    old, now = known[name], _now()
+    old, now = known[name], now_ms()
     when = max(operators.instant(at, now, "--at") or 0, old.time + 1)
     fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
     operators.write(settings, operators.checked(Rule, fields, settings, now))
@@ -161,7 +161,3 @@ def _effect(rule: Rule) -> str:
     return ", ".join(
         name if value is True else f"{name} {value}" for name, value in given if value not in (None, False)
     )
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

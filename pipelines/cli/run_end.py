@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dashboards.status import JobStatus
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.hints import hint
@@ -32,7 +32,7 @@ def show(driver: Driver, servers_stopped: bool) -> None:
         servers_stopped: True if servers that ran for the jobs have stopped with them.
     """
     console, status = Console(highlight=False), driver.status.status({}, ())
-    took = duration(int(time.time() * 1000) - status.started)
+    took = duration(now_ms() - status.started)
     table = _table(status.jobs)
     whole = console.measure(table, options=console.options.update(max_width=_LONGEST)).maximum
     console.width = max(console.width, whole)  # a log file counts as 80 columns wide, and cuts nothing

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dashboards.quantities import size
+from engine.clock import now_ms
 from engine.explain.printing import cell, visible
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
@@ -85,7 +86,7 @@ def create(opened: Opened, name: Name, jobs: Jobs = None, file: File = None) -> 
     catalogue = opened.catalogue
     names = _names(_program(file), jobs)
     began = time.monotonic()
-    made = catalogue.create(name, names, int(time.time() * 1000))
+    made = catalogue.create(name, names, now_ms())
     took = time.monotonic() - began
     typer.echo(f"savepoint {name}: {', '.join(made.jobs)}, {size(made.bytes)}, {took:.1f} s, in {catalogue.folder}")
 
@@ -264,7 +265,7 @@ def fork(
 
     settings, catalogue = _opened(overrides, base)
     savepoint, registry = catalogue.get(name), Registry(running(settings, elasticsearch=False))
-    version = planned(new, registry.get(base), job, None, None, differing(config), int(time.time() * 1000))
+    version = planned(new, registry.get(base), job, None, None, differing(config), now_ms())
     if new in registry.all():
         accepted = f"another name, or `newnormal retire {new}` first"
         raise NewnormalError("VERSION_EXISTS", f"there is a version {new}", "--as", accepted, "nothing was changed")

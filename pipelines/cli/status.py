@@ -15,6 +15,7 @@ from rich.console import Console
 from dashboards.live_view import jobs_table
 from dashboards.status import JobStatus
 from deploy.embedded import services
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from pipelines.cli.hints import hint
 from pipelines.cli.options import Overrides, with_namespace
@@ -121,7 +122,7 @@ def _show(settings: Settings, servers: Any, answers: list[Answer], telling: Noti
         console.print(cell(f"process {process.pid}, version {process.version}, {process.url}"), soft_wrap=True)
         if answer.jobs:
             jobs = [JobStatus(**{name: job[name] for name in _FIELDS if name in job}) for job in answer.jobs]
-            console.print(jobs_table(jobs, int(time.time() * 1000), console.width))
+            console.print(jobs_table(jobs, now_ms(), console.width))
         for job in answer.jobs:
             if job.get("last_error"):
                 console.print(cell(f"{job['name']}: last error: {job['last_error']}"), soft_wrap=True)
@@ -134,7 +135,7 @@ def _show(settings: Settings, servers: Any, answers: list[Answer], telling: Noti
 
 
 def _show_notifications(console: Console, telling: NotifierStatus) -> None:
-    now = int(time.time() * 1000)
+    now = now_ms()
     console.print(cell(f"notifications by process {telling.pid}, metrics at {telling.url}"), soft_wrap=True)
     for each in telling.channels:
         oldest = f" for {duration(now - each.oldest)}" if each.oldest is not None else ""

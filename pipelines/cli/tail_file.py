@@ -12,6 +12,7 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -74,7 +75,7 @@ def tail_file(
             ended = stop.is_set() or (until is not None and time.monotonic() > until)
             found = False
             for each in files.new():
-                frame, unusable = reader.read(each.path, each.lines, int(time.time() * 1000))
+                frame, unusable = reader.read(each.path, each.lines, now_ms())
                 sink.logs(frame)
                 sent, left, found = sent + frame.height, left + unusable, True
             if found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
@@ -57,7 +57,7 @@ def place(
         raise typer.BadParameter("say what they run on or depend on", param_hint="--on, --needs")
     settings = _settings(overrides)
     said = stored.Place((on,) if on is not None else None, tuple(needs) if needs else None)
-    tell(stored.place(settings, dict.fromkeys(machines, said), _now()))
+    tell(stored.place(settings, dict.fromkeys(machines, said), now_ms()))
     for machine in machines:
         warn_if_unseen(settings, machine, "*")
 
@@ -89,7 +89,7 @@ def import_(
     """
     settings = _settings(overrides)
     found = stored.from_csv(file)
-    made = stored.place(settings, found, _now())
+    made = stored.place(settings, found, now_ms())
     gone = sum(not each.above for each in made)
     typer.echo(f"{len(made) - gone} machines placed, {gone} removed, {len(found) - len(made)} as before")
 
@@ -114,7 +114,7 @@ def show(found: Sequence[Placement]) -> None:
 @with_kafka
 def remove(overrides: Overrides, machines: Machines) -> None:
     """Take the place of machines away, for example of VMs that were deleted."""
-    tell(stored.remove(_settings(overrides), machines, _now()))
+    tell(stored.remove(_settings(overrides), machines, now_ms()))
 
 
 def tell(made: Sequence[Placement]) -> None:
@@ -129,7 +129,3 @@ def tell(made: Sequence[Placement]) -> None:
 
 def _settings(overrides: Overrides) -> Settings:
     return running(load(**overrides), elasticsearch=False)
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from dashboards.quantities import size
 from deploy.embedded.services import running
+from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.hints import hint
@@ -92,7 +92,7 @@ def promote(opened: Opened, name: Name, yes: Yes = False) -> None:
         typer.echo(hint(f"no process of this machine runs {name}; `newnormal run --as {name}` does"))
     if seen.lag and not version.ended:
         typer.echo(f"{name} has {seen.lag:,} messages to read; its newest verdicts come when it has read them")
-    switch(version, registry.all().values(), settings, int(time.time() * 1000))
+    switch(version, registry.all().values(), settings, now_ms())
     typer.echo(f"{settings.alias} shows {name} now, {seen.documents or 0:,} documents")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from elasticsearch import Elasticsearch
 
+from engine.clock import now_ms
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
@@ -22,7 +22,7 @@ _SECONDS = 10.0
 
 def wall_clock() -> int:
     """The present by the clock of this machine, epoch milliseconds."""
-    return round(time.time() * 1000)
+    return now_ms()
 
 
 @dataclass(frozen=True)

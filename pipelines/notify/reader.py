@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pydantic import ValidationError
 
+from engine.clock import now_ms
 from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka import content
 from engine.kafka.admin import topic_ids
@@ -113,7 +113,7 @@ class Reader:
                 except ValidationError:
                     log.warning("skipping a message that is no incident", topic=self.topic, offset=message.offset())
         if offsets:
-            self._memory.take(self.topic, found, offsets, int(time.time() * 1000))
+            self._memory.take(self.topic, found, offsets, now_ms())
             self._next |= offsets
         self._behind -= ended
         self._catch_up()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import structlog
 from confluent_kafka import KafkaException
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.notify.channels.senders import check
@@ -141,7 +142,7 @@ class Notifier:
         """Looks for a promotion now and then, and for old incidents to forget."""
         now = time.monotonic()
         if now > self._forgot + _FORGET:
-            self._memory.forget(int(time.time() * 1000))
+            self._memory.forget(now_ms())
             self._forgot = now
         if now < self._looked + (_LOOK if self._reader else 1.0):
             return

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import Settings
@@ -81,7 +82,7 @@ class Teller(threading.Thread):
                 pause = self._pause(error)
             except Exception as error:
                 log.exception("a channel could not be told", channel=self._channel)
-                self._tally.failed(type(error).__name__, _now())
+                self._tally.failed(type(error).__name__, now_ms())
                 pause = _LONGEST
 
     def figures(self) -> ChannelFigures:
@@ -97,7 +98,7 @@ class Teller(threading.Thread):
         said, tried = self._memory.said(self._channel), self._memory.tried(self._channel)
         least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
-        now = _now()
+        now = now_ms()
         gone = [_gone(each, version, now) for each in elsewhere if each.id in said or each.id in tried]
         due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least, tried.get(each.id)))]
         limited = self._sender.limited
@@ -121,11 +122,11 @@ class Teller(threading.Thread):
         """Sends single recipients what they have not taken yet, after pauses like those of a channel that fails."""
         if not self._left.recipients or time.monotonic() < self._asked:
             return
-        refused = self._sender.again(self._left, _now())
+        refused = self._sender.again(self._left, now_ms())
         self._refusals = self._refusals + 1 if refused else 0
         self._asked = time.monotonic() + _pause_after(self._refusals)
         if refused:
-            self._tally.failed(", ".join(refused), _now())
+            self._tally.failed(", ".join(refused), now_ms())
 
     def _send(self, message: Message) -> None:
         given_up, said = False, {each.incident.id: each.said() for each in message.news}
@@ -135,7 +136,7 @@ class Teller(threading.Thread):
             waiting = self._left.recipients
             answer = self._sender.send(message, self._left)
             if self._left.recipients - waiting:
-                self._tally.failed(answer, _now())
+                self._tally.failed(answer, now_ms())
                 self._asked = time.monotonic() + _pause_after(1)
         except SendError as error:
             if error.code == "NOTIFY_REFUSED":
@@ -146,7 +147,7 @@ class Teller(threading.Thread):
             log.error("a message is given up", channel=self._channel, id=message.id, reason=error.what)
             given_up = True
         self._wrong.pop(message.id, None)
-        now = _now()
+        now = now_ms()
         self._memory.say(self._channel, said, now, self._settings.rate)
         self._tally.told(list(said), given_up)
         if not given_up:
@@ -156,7 +157,7 @@ class Teller(threading.Thread):
     def _pause(self, error: NewnormalError) -> float:
         """Logs a failure; returns for how long the channel is left alone, seconds."""
         self._failures += 1
-        self._tally.failed(error.what, _now())
+        self._tally.failed(error.what, now_ms())
         pause = _pause_after(self._failures)
         if isinstance(error, SendError) and error.after is not None:
             pause = max(pause, error.after)
@@ -169,10 +170,6 @@ def _pause_after(failures: int) -> float:
     """Seconds to wait after some failures in a row."""
     longest = min(_LONGEST, _FIRST * 2.0 ** min(max(failures, 1) - 1, 10))
     return random.uniform(longest / 2, longest)
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 def _gone(incident: Incident, version: str, now: int) -> Incident:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import AffectedMachine, Candidate
@@ -28,7 +28,7 @@ def try_channel(name: str, settings: NotifySettings) -> str:
     if name not in settings.channels:
         known = ", ".join(settings.channels) or "nothing: the settings name no channel"
         raise NewnormalError("NOTIFY_CHANNEL_UNKNOWN", f"there is no channel {name}", "notify.channels", known)
-    now = int(time.time() * 1000)
+    now = now_ms()
     tried = sender(name, settings)
     news = News(_incident(now), "opened")
     message = single(news, settings.channels[name], settings, "test", tried.escape)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ import structlog
 from confluent_kafka import KafkaException
 from elasticsearch import ApiError, Elasticsearch, NotFoundError, TransportError
 
+from engine.clock import now_ms
 from engine.kafka.admin import change_configs
 from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.duration import duration_ms
@@ -206,7 +206,7 @@ class RegularRetention:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                for old in self._retention.delete(self._retention.find(int(time.time() * 1000))):
+                for old in self._retention.delete(self._retention.find(now_ms())):
                     log.info("deleted, as it is older than the retention", kind=old.kind, name=old.name, bytes=old.size)
             except (NewnormalError, ApiError, TransportError, KafkaException, OSError) as error:
                 log.warning("could not delete what is older than the retention, will try again", reason=str(error))

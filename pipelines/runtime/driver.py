@@ -14,6 +14,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from engine.clock import now_ms
 from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation, retained
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
@@ -91,7 +92,7 @@ class Driver:
         self._at_once = at_once
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
-        live_from = int(time.time() * 1000) if live_from is None else live_from
+        live_from = now_ms() if live_from is None else live_from
         of_news = settings.detector.emit == "context"
         self.status = StatusCollector(self.names, live_from, delay, of_news=of_news)
         self.job_metrics = JobMetrics(settings.folder("job_metrics"))

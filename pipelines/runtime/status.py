@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dashboards.status import JobStatus, PipelineStatus, Progress
+from engine.clock import now_ms
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
@@ -100,7 +101,7 @@ class _Tally:
         self.records_in += records_in
         self.records_out += records_out
         self.batch_ms = seconds * 1000
-        self.completed = int(time.time() * 1000)
+        self.completed = now_ms()
         self.recent.append((now, records_in, records_out))
 
     def status(self, lag: int | None) -> JobStatus:
@@ -153,7 +154,7 @@ class StatusCollector:
     ) -> None:
         self.lock = threading.Lock()
         self.tallies = {name: _Tally(name) for name in jobs}
-        self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
+        self.started, self.live_from, self.delay_ms = now_ms(), live_from, delay_ms
         self.of_news, self.clock = of_news, clock
         self.indexed = 0
         self.news = NewsCounts()

@@ -6,11 +6,11 @@ The alias shows one version of the chain at a time. New indices join it by the t
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
@@ -63,7 +63,7 @@ class IndexTemplates:
         """
         self._check_alias()
         kept = self._kept()
-        daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(int(time.time() * 1000))
+        daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(now_ms())
         partition = Partition(self._base, int(daily_from))
         shown = self._alias in kept["template"].get("aliases", {}) if kept else self._is_shown()
         try:

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from elastic_transport import TransportError
 from elasticsearch import Elasticsearch
 
+from engine.clock import now_ms
 from pipelines.jobs.index.backoff import Patience
 
 _MANY = 50  # most index names in one URL, whose length is bounded
@@ -50,7 +51,7 @@ class Refresher:
         self._last = time.monotonic()
         names = ",".join(sorted(indices)) if len(indices) <= _MANY else self._everything
         self._patience.insist(lambda: self._once(names))
-        return int(time.time() * 1000)
+        return now_ms()
 
     def _once(self, names: str) -> None:
         reply = self._client.indices.refresh(index=names, ignore_unavailable=True, allow_no_indices=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from engine.clock import now_ms
 from engine.spec.duration import duration_ms, iso
 from engine.spec.record import Record
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
@@ -144,7 +144,7 @@ class Sink:
         partition = self.open()
         rejected: list[Rejected] = []
         older: list[Action] = []
-        now = int(time.time() * 1000)
+        now = now_ms()
 
         def usable(places: Iterable[tuple[int, SinkDocument]]) -> Iterator[tuple[int, Action]]:
             for place, document in places:

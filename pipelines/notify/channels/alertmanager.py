@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from typing import Any
 
+from engine.clock import now_ms
 from engine.spec.duration import iso
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings.notify import AlertmanagerChannel
@@ -49,7 +49,7 @@ class AlertmanagerSender(Sender[AlertmanagerChannel]):
         return post(self._name, self._channel, alerts, {}, "/api/v2/alerts")
 
     def _alert(self, news: News, message: Message, severity: Severity, ended: bool) -> dict[str, Any]:
-        found, now = news.incident, int(time.time() * 1000)
+        found, now = news.incident, now_ms()
         labels = {"alertname": "NewnormalIncident", "incident": found.id, "site": found.site, "severity": severity}
         address, test = link(found, self._settings), message.state == "test"
         stands = _TEST_STANDS_MS if test else _STANDS_MS

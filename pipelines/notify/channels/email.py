@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-import time
 from collections.abc import Sequence
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -12,6 +11,7 @@ from email.utils import formatdate
 
 import structlog
 
+from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.explain.redaction import redacted
 from engine.spec.errors import NewnormalError
@@ -57,7 +57,7 @@ class EmailSender(Sender[EmailChannel]):
         later = {each: answer for each, answer in refused.items() if _for_the_moment(answer)}
         if len(refused) == len(to):
             raise _refused(next(iter((later or refused).values())), self._where, None)
-        waiting = LeftMail(message.id, mail.as_bytes().decode(), int(time.time() * 1000))
+        waiting = LeftMail(message.id, mail.as_bytes().decode(), now_ms())
         left.add([*later, *left.recipients], waiting)
         told = "".join(f"; {each}: {_said(answer)}" for each, answer in refused.items())
         if told:
