@@ -70,7 +70,7 @@ def programme(frame: pl.DataFrame, speed: float, shift_to_now: bool, now: int) -
 
 
 def send(
-    what: Programme,
+    programme: Programme,
     sink: RecordSink,
     *,
     stop: threading.Event | None = None,
@@ -80,7 +80,7 @@ def send(
     """Sends a programme.
 
     Args:
-        what: The programme.
+        programme: The programme.
         sink: Where the samples are sent.
         stop: Event that ends playing early.
         clock: The clock; ``None``: the wall clock.
@@ -90,7 +90,7 @@ def send(
         Records sent.
     """
     stop, clock, sent = stop or threading.Event(), clock or WallClock(), 0
-    frame, due = what.frame, what.due
+    frame, due = programme.frame, programme.due
     cuts = np.unique(np.concatenate([_ticks(due), np.arange(0, len(due), _ROWS), [len(due)]]))
     for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         clock.wait_until(int(due[end - 1]), stop)

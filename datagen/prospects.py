@@ -71,21 +71,21 @@ class Prospects:
         )
 
 
-def prospects(what: Programme, watermarks: Mapping[int, int], settings: Settings) -> Prospects:
+def prospects(programme: Programme, watermarks: Mapping[int, int], settings: Settings) -> Prospects:
     """Predicts what the pipeline would do with samples if its watermarks stayed as they are now.
 
     Args:
-        what: The samples, and when they are sent.
+        programme: The samples, and when they are sent.
         watermarks: The watermark of each partition of the topic `telemetry`.
         settings: The settings of the pipeline.
     """
-    times = what.frame["time"].to_numpy()
+    times = programme.frame["time"].to_numpy()
     early = times < epoch_ms(settings.watermark.earliest)
-    ahead = times > what.due + duration_ms(settings.watermark.max_ahead)
+    ahead = times > programme.due + duration_ms(settings.watermark.max_ahead)
     at = np.full(len(times), NEVER, np.int64)
     if watermarks:
         table = np.array([watermarks[partition] for partition in sorted(watermarks)], np.int64)
-        at = table[slots(what.frame["entity"].cast(pl.String), len(table))]
+        at = table[slots(programme.frame["entity"].cast(pl.String), len(table))]
     slide = settings.window.step_ms
     closed = times // slide * slide + settings.window.open_for_ms
     late = (closed <= at) & ~early & ~ahead

@@ -31,14 +31,14 @@ Place = tuple[str, Path]
 
 
 def pack(
-    file: Path, root: str = "newnormal", said: Callable[[str], None] = lambda _: None, also: Mapping[str, Path] = {}
+    file: Path, root: str = "newnormal", report: Callable[[str], None] = lambda _: None, also: Mapping[str, Path] = {}
 ) -> int:
     """Writes the archive; returns the number of its files.
 
     Args:
         file: The archive; its ending says how it is compressed.
         root: Distribution whose requirements are packed, with those that they require.
-        said: Is called with the name of each distribution before its files are packed.
+        report: Is called with the name of each distribution before its files are packed.
         also: Further folders, by their names in the archive.
 
     Raises:
@@ -49,12 +49,12 @@ def pack(
     part, count = file.with_name(f".{file.name}.part"), 0
     try:
         with _opened(part, packed=not file.name.endswith(".tar")) as archive:
-            said("newnormal")
+            report("newnormal")
             for name, path in (*_code(), *_within(also)):
                 archive.add(path, name, recursive=False)
                 count += 1
             for distribution in needed(root):
-                said(distribution.name)
+                report(distribution.name)
                 for name, path in _files(distribution):
                     archive.add(path, name, recursive=False)
                     count += 1

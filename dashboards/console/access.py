@@ -131,8 +131,8 @@ def login_routes(access: Access) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/login")
-    def login(told: _Login, request: Request, response: Response) -> dict[str, bool]:
-        access.log_in(told.token, request, response, secure=_over_tls(request))
+    def login(credentials: _Login, request: Request, response: Response) -> dict[str, bool]:
+        access.log_in(credentials.token, request, response, secure=_over_tls(request))
         return {"known": True}
 
     return routes

@@ -20,11 +20,11 @@ Name = Annotated[str, Field(min_length=1, max_length=512)]
 Note = Annotated[str, Field(max_length=4_096)]
 
 
-class _Said(BaseModel):
+class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Label(_Said):
+class _Label(_Body):
     entity: Name
     metric: Name
     start: Annotated[int, Field(ge=0, le=_LAST)]
@@ -32,20 +32,20 @@ class _Label(_Said):
     note: Note = ""
 
 
-class _IncidentLabel(_Said):
+class _IncidentLabel(_Body):
     incident: Name
     verdict: Literal["expected_change", "false_alarm", "true"]
     note: Note = ""
 
 
-class _Acknowledgement(_Said):
+class _Acknowledgement(_Body):
     incident: Name
     active: bool = True
     by: Annotated[str, Field(max_length=200)] = ""
     note: Note = ""
 
 
-class _Maintenance(_Said):
+class _Maintenance(_Body):
     entity: Name
     minutes: Annotated[int, Field(ge=0, le=LONGEST_MAINTENANCE)]
     note: Note = ""
@@ -83,36 +83,36 @@ def action_routes(store: Store, actions: Actions | None, access: Access, standin
         return {"possible": not why, "why": why, "by": access.user(request) or None}
 
     @api.post("/label")
-    def label(told: _Label, request: Request) -> dict[str, Any]:
+    def label(body: _Label, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
-        begin = writer.label(told.entity, told.metric, told.start, told.verdict, told.note)
+        begin = writer.label(body.entity, body.metric, body.start, body.verdict, body.note)
         standing.forget()
         return {"from": begin}
 
     @api.post("/incident/label")
-    def incident_label(told: _IncidentLabel, request: Request) -> dict[str, Any]:
+    def incident_label(body: _IncidentLabel, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
-        if (incident := store.incidents.one(told.incident)) is None:
+        if (incident := store.incidents.one(body.incident)) is None:
             raise HTTPException(404, "there is no such incident")
         rows = store.incidents.rows(incident, now_ms())
         each = [(row["entity"], row["metric"], row["since"]) for row in rows]
         if not each:
             raise HTTPException(404, "none of its series is known any more")
-        begin = writer.labels(each, told.verdict, told.note)
+        begin = writer.labels(each, body.verdict, body.note)
         standing.forget()
         return {"from": begin, "series": len(each)}
 
     @api.post("/acknowledgement")
-    def acknowledgement(told: _Acknowledgement, request: Request) -> dict[str, Any]:
+    def acknowledgement(body: _Acknowledgement, request: Request) -> dict[str, Any]:
         writer, user = said(request)
-        writer.acknowledge(told.incident, told.active, user or told.by, told.note)
+        writer.acknowledge(body.incident, body.active, user or body.by, body.note)
         standing.forget()
         return {}
 
     @api.post("/maintenance")
-    def maintenance(told: _Maintenance, request: Request) -> dict[str, Any]:
+    def maintenance(body: _Maintenance, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
-        rule, end = writer.maintain(told.entity, told.minutes, told.note)
+        rule, end = writer.maintain(body.entity, body.minutes, body.note)
         standing.forget()
         return {"rule": rule, "until": end}
 

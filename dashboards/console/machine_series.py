@@ -53,9 +53,9 @@ def _take_windows(row: Document, windows: Sequence[Document], sparks: Sparks, *,
         row["spark"] = sparks.of((window["window_end"], judged(window)) for window in windows) or row["spark"]
 
 
-def _open_since(said: Document) -> int | None:
+def _open_since(verdict: Document) -> int | None:
     """Since when the series of a document or a state is in an open incident; ``None`` if it is in none."""
-    return said.get("since") if said.get("incident.state") == "open" else None
+    return verdict.get("since") if verdict.get("incident.state") == "open" else None
 
 
 def _order(row: Document) -> tuple[bool, float, str]:

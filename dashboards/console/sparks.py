@@ -37,7 +37,7 @@ class Sparks:
                 spans.setdefault((end - self._start) // self._step, []).append(value)
         return [(at, sum(values) / len(values)) for at, values in spans.items()]
 
-    def pairs(self, found: Document) -> list[tuple[int, float]]:
+    def pairs(self, document: Document) -> list[tuple[int, float]]:
         """The number of each span that has a value, and its mean value, from the answer for one series."""
-        spans = [((each["key"] - self._start) // self._step, each["value"]["value"]) for each in found["buckets"]]
+        spans = [((each["key"] - self._start) // self._step, each["value"]["value"]) for each in document["buckets"]]
         return [(at, value) for at, value in spans if value is not None]

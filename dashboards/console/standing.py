@@ -24,8 +24,8 @@ _MOST = 20
 @dataclass
 class _Kept:
     at: float = -_KEPT_SECONDS
-    found: dict[str, list[Document]] | None = None
-    said: int = 0
+    in_force: dict[str, list[Document]] | None = None
+    changes: int = 0
 
 
 class Remembered:
@@ -38,11 +38,11 @@ class Remembered:
     def __init__(self, actions: Actions | None) -> None:
         self._actions = actions
         self._lock, self._kept = threading.Lock(), _Kept()
-        self._said = 0
+        self._changes = 0
 
     def forget(self) -> None:
         """Has the next question read again, as an operator has just said something."""
-        self._said += 1
+        self._changes += 1
 
     def labels(self) -> tuple[list[Document], str]:
         """All labels, and why they are not known; the reason is empty if they are."""
@@ -94,10 +94,10 @@ class Remembered:
         if self._actions is None:
             return {"rules": [], "labels": [], "placements": []}
         with self._lock:
-            said = self._said  # what is said while the topics are read may not be in what they give
-            if said != self._kept.said or time.monotonic() - self._kept.at > _KEPT_SECONDS:
-                self._kept = _Kept(time.monotonic(), self._actions.in_force(), said)
-            return self._kept.found or {}
+            changes = self._changes  # what is said while the topics are read may not be in what they give
+            if changes != self._kept.changes or time.monotonic() - self._kept.at > _KEPT_SECONDS:
+                self._kept = _Kept(time.monotonic(), self._actions.in_force(), changes)
+            return self._kept.in_force or {}
 
 
 def _on(rule: Document, machines: list[str]) -> bool:

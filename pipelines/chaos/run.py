@@ -48,14 +48,14 @@ class Results:
 
     Attributes:
         course: The count at each look: seconds since the beginning, and the number of documents.
-        known: The last count; it stays while Elasticsearch does not answer.
+        last: The last count; it stays while Elasticsearch does not answer.
     """
 
     url: str
     index: str
     began: float = field(default_factory=time.monotonic)
     course: list[tuple[float, int]] = field(default_factory=list)
-    known: int = 0
+    last: int = 0
 
     def __post_init__(self) -> None:
         self._client = elasticsearch_client(self.url, request_timeout=_TIMEOUT_SECONDS, max_retries=0)
@@ -65,10 +65,10 @@ class Results:
         try:
             answer = self._client.count(index=self.index, ignore_unavailable=True, allow_no_indices=True)
         except (ApiError, TransportError):
-            return self.known
-        self.known = int(answer["count"])
-        self.course.append((time.monotonic() - self.began, self.known))
-        return self.known
+            return self.last
+        self.last = int(answer["count"])
+        self.course.append((time.monotonic() - self.began, self.last))
+        return self.last
 
     def close(self) -> None:
         """Closes the connection."""

@@ -40,7 +40,7 @@ def pack(
     with console.status("packing") as shown:
         count = packed(
             file.expanduser(),
-            said=lambda name: shown.update(f"packing {name}"),
+            report=lambda name: shown.update(f"packing {name}"),
             also={kernels.NAME: kernels.kept()},
         )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -81,7 +81,7 @@ def compare(
         _show(found)
 
 
-def _show(found: Comparison) -> None:
+def _show(comparison: Comparison) -> None:
     from pipelines.evaluation.comparison.alarms import counts  # Polars: only for this command
     from pipelines.evaluation.comparison.comparison import GROUPS
     from pipelines.evaluation.comparison.words import (
@@ -93,27 +93,27 @@ def _show(found: Comparison) -> None:
         quality,
     )
 
-    console, names = Console(highlight=False), [version.name for version in found.versions]
-    summary, numbers, only = incidents(found)
+    console, names = Console(highlight=False), [version.name for version in comparison.versions]
+    summary, numbers, only = incidents(comparison)
     console.print(cell(summary, "bold"))
     if numbers:
         console.print(_table("incidents", ["", *names], [[*map(figure, row)] for row in numbers]))
     for each in only:
         console.print(cell(f"- {each}"))
-    console.print(cell(headline(found), "bold"))
-    for sentence in compared(found):
+    console.print(cell(headline(comparison), "bold"))
+    for sentence in compared(comparison):
         console.print(cell(f"- {sentence}"))
     for by, word in GROUPS.items():
-        table = counts(found.alarms, by)
+        table = counts(comparison.alarms, by)
         if table.height:
             rows = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(_ROWS).rows()]
             title = f"alarms by {word}" + (f", the first {_ROWS} of {table.height}" if table.height > _ROWS else "")
             console.print(_table(title, [word, *names, *_OWN_WORDS.values()], [[*map(figure, row)] for row in rows]))
-    rows, notes = quality(found)
+    rows, notes = quality(comparison)
     console.print(_table("which version is right", ["", *names], [[*map(figure, row)] for row in rows]))
     for note in notes:
         console.print(cell(note))
-    for at, difference in enumerate(found.differences, 1):
+    for at, difference in enumerate(comparison.differences, 1):
         alarm = difference.alarm
         what = f"{at}. {_OWN_WORDS[alarm['outcome']]}: {alarm['metric']} of {alarm['entity']}"
         console.print(cell(what, "bold"))

@@ -38,7 +38,7 @@ DayFirst = Annotated[bool | None, _option("--day-first/--month-first", help="How
 
 
 @dataclass(frozen=True)
-class How:
+class ReadingOptions:
     """How files are read, as the command line says.
 
     Attributes:
@@ -61,7 +61,7 @@ def _how(
     decimal: Decimal = None,
     timezone: Timezone = None,
     day_first: DayFirst = None,
-) -> How:
+) -> ReadingOptions:
     reading = Reading(
         time_column=time_column,
         value_columns=tuple(value_column or ()),
@@ -73,7 +73,7 @@ def _how(
         timezone="UTC" if timezone is None else timezone,
         day_first=day_first,
     )
-    return How(reading, timezone)
+    return ReadingOptions(reading, timezone)
 
 
 reads_files = option_set("how", _how)

@@ -19,7 +19,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
 if TYPE_CHECKING:
-    from pipelines.query.dead_letters.letters import Letter, Wanted
+    from pipelines.query.dead_letters.letters import Letter, LetterFilter
     from pipelines.versions.version import Version
 
 app = typer.Typer(
@@ -100,11 +100,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the letters about a message whole, and the message itself if its topic still holds it."""
-    from pipelines.query.dead_letters.letters import Wanted, letters
+    from pipelines.query.dead_letters.letters import LetterFilter, letters
     from pipelines.query.dead_letters.originals import Originals
 
     settings = opened.settings
-    found = Wanted(places=(place,)).of(letters(settings))
+    found = LetterFilter(places=(place,)).of(letters(settings))
     if not found:
         raise _unknown(f"there is no dead letter about {place}")
     letter = found[0].letter
@@ -187,18 +187,18 @@ def _wanted(
     start: str | None,
     end: str | None,
     places: list[str] | None = None,
-) -> Wanted:
+) -> LetterFilter:
     from pipelines.query.control_topics import instant
-    from pipelines.query.dead_letters.letters import Wanted
+    from pipelines.query.dead_letters.letters import LetterFilter
 
     now = now_ms()
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
-    return Wanted(tuple(job or ()), tuple(code or ()), tuple(places or ()), *bounds)
+    return LetterFilter(tuple(job or ()), tuple(code or ()), tuple(places or ()), *bounds)
 
 
-def _fields(each: Letter) -> dict[str, object]:
-    mark = each.mark and {"retried": each.mark.retried, "retried_as": each.mark.retried_as}
-    return each.letter.model_dump(mode="json", exclude_none=True) | (mark or {})
+def _fields(letter: Letter) -> dict[str, object]:
+    mark = letter.mark and {"retried": letter.mark.retried, "retried_as": letter.mark.retried_as}
+    return letter.letter.model_dump(mode="json", exclude_none=True) | (mark or {})
 
 
 def _reasons(errors: list[NewnormalError]) -> Counter[tuple[str, str, str]]:

@@ -66,20 +66,22 @@ def _examined(overrides: Overrides) -> Examination:
         context.close()
 
 
-def _show(found: Examination) -> None:
+def _show(examination: Examination) -> None:
     console = Console(highlight=False)
-    if not found.findings:
-        console.print(f"{found.checks} checks, nothing is wrong")
+    if not examination.findings:
+        console.print(f"{examination.checks} checks, nothing is wrong")
         return
     table = Table(show_lines=True)
     table.add_column("finding", no_wrap=True)
     table.add_column("what, where, and what to do", overflow="fold")
-    for each in found.findings:
+    for each in examination.findings:
         severity = str(each.kind.severity)
         code = cell(each.code, _STYLES[severity]).append(f"\n{severity}")
         text = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
         table.add_row(code, text.append("\n→ ").append_text(cell(hint(each.do or each.kind.do))))
     console.print(table)
-    counts = {severity: sum(str(each.kind.severity) == severity for each in found.findings) for severity in _STYLES}
+    counts = {
+        severity: sum(str(each.kind.severity) == severity for each in examination.findings) for severity in _STYLES
+    }
     said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    console.print(f"{found.checks} checks: {said}")
+    console.print(f"{examination.checks} checks: {said}")

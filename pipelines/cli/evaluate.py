@@ -15,14 +15,14 @@ from datagen.series import Reading, files_of, names_of, read_files, read_labels
 from engine.explain.printing import cell, visible_lines
 from engine.kafka import content as kafka_content
 from engine.spec.errors import NewnormalError
-from pipelines.cli.csv_options import How, reads_files
+from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.options import Overrides, with_kafka
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
 from pipelines.evaluation.comparison.words import figure
-from pipelines.evaluation.judge import Judged, JudgedVerdicts, judge
+from pipelines.evaluation.judge import JudgedTimes, JudgedVerdicts, judge
 from pipelines.evaluation.stored import sparse
 from pipelines.evaluation.truth import EVERY, Span
 
@@ -50,7 +50,7 @@ _SHOWN = (20, 35, 50, 65, 80, 95)
 @with_kafka
 def evaluate(
     overrides: Overrides,
-    how: How,
+    how: ReadingOptions,
     files: Annotated[list[Path] | None, typer.Argument(help="CSV files: series, or verdicts of `score`")] = None,
     labels: Annotated[
         list[Path] | None,
@@ -150,7 +150,7 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
         raise NewnormalError("SERIES_UNREADABLE", what, str(file), accepted, "nothing was evaluated") from None
 
 
-def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], Judged]:
+def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], JudgedTimes]:
     """The final verdicts of the topic, the labelled spans, and the time that was judged."""
     from deploy.embedded.services import running  # Kafka: only when topics are read
     from pipelines.query import tables  # Kafka: only when topics are read
@@ -177,16 +177,16 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], Judged]:
     missing = sparse(latest, settings.detector.emit)
     if missing:
         Console(stderr=True, soft_wrap=True).print(_SPARSE, highlight=False)
-    return latest.select(_COLUMNS), spans, Judged.of(latest, sparse=missing)
+    return latest.select(_COLUMNS), spans, JudgedTimes.of(latest, sparse=missing)
 
 
-def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int) -> None:
+def _plots(verdicts: pl.DataFrame, figures: JudgedVerdicts, out: Path, most: int) -> None:
     from pipelines.evaluation import plots  # Matplotlib: only when plots are asked for
 
-    plots.threshold(judged, out / "threshold.png")
-    plots.delays(judged, out / "delays.png")
-    pairs = [(s.entity, m) for s in judged.spans for m in (s.metrics if EVERY not in s.metrics else ())]
-    everywhere = {span.entity for span in judged.spans if EVERY in span.metrics}
+    plots.threshold(figures, out / "threshold.png")
+    plots.delays(figures, out / "delays.png")
+    pairs = [(s.entity, m) for s in figures.spans for m in (s.metrics if EVERY not in s.metrics else ())]
+    everywhere = {span.entity for span in figures.spans if EVERY in span.metrics}
     found = (
         verdicts.filter(pl.col("entity").is_in(list(everywhere)))
         .select("entity", "metric")
@@ -195,20 +195,20 @@ def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int)
     )
     for entity, metric in list(dict.fromkeys([*pairs, *found.rows()]))[:most]:
         name = re.sub(r"[^\w.-]+", "_", f"{entity}-{metric}" if metric != EVERY else f"{entity}-all")
-        plots.series(verdicts, judged.spans, entity, metric, out / f"series-{name}.png")
+        plots.series(verdicts, figures.spans, entity, metric, out / f"series-{name}.png")
 
 
-def _tables(judged: JudgedVerdicts) -> None:
-    table = Table(title=f"{len(judged.spans)} labelled spans", title_justify="left")
+def _tables(verdicts: JudgedVerdicts) -> None:
+    table = Table(title=f"{len(verdicts.spans)} labelled spans", title_justify="left")
     for column in ("alerts", "found", "median delay (windows)", "alerts explained", "false alarms per series and day"):
         table.add_column(column, justify="left" if column == "alerts" else "right")
-    for name, level in {"news": judged.news, **{f"score from {s}": judged.levels[s] for s in _SHOWN}}.items():
+    for name, level in {"news": verdicts.news, **{f"score from {s}": verdicts.levels[s] for s in _SHOWN}}.items():
         row = level.figures()
         shown = (row["found"], row["median_delay_windows"], row["alerts_explained"], row["false_alarms_per_series_day"])
         table.add_row(name, *map(figure, shown))
     console = Console(stderr=True)
     console.print(table)
-    figures = judged.figures()
+    figures = verdicts.figures()
     for what, part in (("ranking", figures["ranking"]["mean"]), ("kinds", figures["called"])):
         values = ", ".join(f"{name} {value:.3f}" for name, value in part.items() if value is not None)
         console.print(f"{what}: {values or 'nothing to compare'}")

@@ -54,9 +54,9 @@ def list_(
     """List the incidents that are not over."""
     found = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
 
-    def show_records(some: Sequence[Incident]) -> None:
-        if some:
-            rows.show(_COLUMNS, [_row(incident) for incident in some])
+    def show_records(incidents: Sequence[Incident]) -> None:
+        if incidents:
+            rows.show(_COLUMNS, [_row(incident) for incident in incidents])
         else:
             typer.echo("no incidents" if everything else "no open incidents; --all also shows those that are over")
 
@@ -126,15 +126,16 @@ def release(
     typer.echo(visible(f"the acknowledgement of incident {given.incident} is taken back"))
 
 
-def _row(found: Incident) -> list[object]:
-    return [found.id, _state(found), found.severity, found.start, found.machine_count or "", found.message]
+def _row(incident: Incident) -> list[object]:
+    machines = incident.machine_count or ""
+    return [incident.id, _state(incident), incident.severity, incident.start, machines, incident.message]
 
 
-def _novel(found: Incident) -> str:
+def _novel(incident: Incident) -> str:
     """How much is novel; empty for the silence of an input, which is that of no machine and no series."""
-    if not found.machine_count:
+    if not incident.machine_count:
         return ""
-    return f"{found.series_count} series, {found.open_series} of them still; machines: {found.machine_count}"
+    return f"{incident.series_count} series, {incident.open_series} of them still; machines: {incident.machine_count}"
 
 
 def _log_change(change: LogChange) -> tuple[str, ...]:
@@ -142,26 +143,27 @@ def _log_change(change: LogChange) -> tuple[str, ...]:
     return tuple(part for part in (change.entity, more, iso(change.since), change.example or change.template) if part)
 
 
-def _state(found: Incident) -> str:
-    if found.merged_into:
-        return f"merged into {found.merged_into}"
-    if not found.acknowledged_by:
-        return found.status
-    return f"{found.status}{' by' if found.status == 'acknowledged' else ', looked after by'} {found.acknowledged_by}"
+def _state(incident: Incident) -> str:
+    if incident.merged_into:
+        return f"merged into {incident.merged_into}"
+    if not incident.acknowledged_by:
+        return incident.status
+    status = incident.status if incident.status == "acknowledged" else f"{incident.status}, looked after"
+    return f"{status} by {incident.acknowledged_by}"
 
 
-def _time(found: Incident, quiet: int) -> str:
+def _time(incident: Incident, quiet: int) -> str:
     """When it was, and for how long: what is over for now has a length, though the incident is still open."""
-    until = stored.novel_until(found)
+    until = stored.novel_until(incident)
     if until is None:
-        return f"since {iso(found.start)}, and lasts"
-    lasted = f"{iso(found.start)} to {iso(until)}: lasted {duration(max(0, until - found.start))}"
-    return lasted if found.end is not None else f"{lasted}; is resolved at {iso(until + quiet)} if nothing comes"
+        return f"since {iso(incident.start)}, and lasts"
+    lasted = f"{iso(incident.start)} to {iso(until)}: lasted {duration(max(0, until - incident.start))}"
+    return lasted if incident.end is not None else f"{lasted}; is resolved at {iso(until + quiet)} if nothing comes"
 
 
-def _reported(found: Incident, written: int | None) -> str:
-    what = "its first novel window ended" if found.machine_count else "it was noticed"
-    ended = f"{what} at {iso(found.opened)}"
+def _reported(incident: Incident, written: int | None) -> str:
+    what = "its first novel window ended" if incident.machine_count else "it was noticed"
+    ended = f"{what} at {iso(incident.opened)}"
     return ended if written is None else f"{ended}; first written at {iso(written)}"
 
 

@@ -92,12 +92,12 @@ def list_(
     rows.echo_records(found, as_json, show)
 
 
-def show(found: Sequence[Label]) -> None:
+def show(shown: Sequence[Label]) -> None:
     """Prints labels, each as a block of lines."""
-    for label in found:
+    for label in shown:
         until = "" if label.end is None else f" until {iso(label.end)}"
         about = f"from {iso(label.start)}{until}"
         fields = {"verdict": label.verdict, "about": about, "in effect": iso(label.effective_from), "note": label.note}
         rows.block(f"{label.metric} of {label.entity}", fields)
-    if not found:
+    if not shown:
         typer.echo("no labels")

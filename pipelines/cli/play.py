@@ -16,7 +16,7 @@ from datagen.prospects import Prospects, prospects
 from datagen.wall_clock import WallClock
 from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
-from pipelines.cli.csv_options import How, reads_files
+from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.input_commands import To, found, progress_bar, saying, sink_of, speed_of, stopping
 from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts import settings as tree
@@ -32,7 +32,7 @@ _ELSEWHERE = (
 @with_kafka
 def play(
     overrides: Overrides,
-    how: How,
+    how: ReadingOptions,
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values.")
     ],
@@ -91,11 +91,11 @@ def play(
         say.print(counts.text(sent, settings), markup=False, soft_wrap=True)
 
 
-def _announced(what: Programme, moved: Programme, settings: tree.Settings, tell: Tell, anyway: bool) -> Prospects:
+def _announced(programme: Programme, moved: Programme, settings: tree.Settings, tell: Tell, anyway: bool) -> Prospects:
     """Says how many samples the pipeline will judge, before they are sent, and how to have more of them judged.
 
     Args:
-        what: The samples that are to be sent.
+        programme: The samples that are to be sent.
         moved: The same samples, shifted to the present.
         settings: The settings, with the address of the broker, whose watermarks are read.
         tell: Is called with each sentence.
@@ -105,7 +105,7 @@ def _announced(what: Programme, moved: Programme, settings: tree.Settings, tell:
         NewnormalError: ``NOTHING_TO_JUDGE`` if none will be judged and ``anyway`` is false.
     """
     at = watermarks(settings.kafka.bootstrap or "", settings.topic(topics.TELEMETRY))
-    future = prospects(what, at, settings)
+    future = prospects(programme, at, settings)
     advice = [*_moving(future, moved, at, settings), *_ELSEWHERE]
     for line in future.lines(settings):
         tell(line)

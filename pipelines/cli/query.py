@@ -107,8 +107,8 @@ def _show(answer: dict[str, Any], as_json: bool, headings: Any, rows: list[list[
     console.print(_age(answer["age"]), markup=False, highlight=False)
 
 
-def _rows(found: list[dict[str, Any]], names: tuple[str, ...]) -> list[list[str]]:
-    return [[_text(name, each.get(name)) for name in names] for each in found]
+def _rows(documents: list[dict[str, Any]], names: tuple[str, ...]) -> list[list[str]]:
+    return [[_text(name, each.get(name)) for name in names] for each in documents]
 
 
 def _text(name: str, value: Any) -> str:

@@ -15,7 +15,7 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Overrides, with_kafka
-from pipelines.cli.rule_options import Given, defines_a_rule
+from pipelines.cli.rule_options import RuleOptions, defines_a_rule
 from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
@@ -42,7 +42,7 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 @with_kafka
 def add(
     overrides: Overrides,
-    given: Given,
+    given: RuleOptions,
     name: Name,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
@@ -98,13 +98,13 @@ def list_(overrides: Overrides, as_json: AsJson = False) -> None:
     rows.echo_records(operators.rules_in_force(settings, now_ms()), as_json, show)
 
 
-def show(found: Sequence[Rule]) -> None:
+def show(rules: Sequence[Rule]) -> None:
     """Prints rules, each as a block of lines."""
-    for rule in found:
+    for rule in rules:
         until = "until it is removed" if rule.end is None else f"until {iso(rule.end)}"
         force = f"from {iso(rule.start or rule.time)} {until}"
         rows.block(rule.id, {"applies to": _scope(rule), "in force": force, "effect": _effect(rule), "note": rule.note})
-    if not found:
+    if not rules:
         typer.echo("no rules")
 
 

@@ -17,7 +17,7 @@ _HOW = "in the unit of the metric, or 95%, or 20G"
 
 
 @dataclass(frozen=True)
-class Given:
+class RuleOptions:
     """What the options say.
 
     Args:
@@ -59,7 +59,7 @@ def _given(
     store: Annotated[
         bool, typer.Option("--store", help="Write the verdicts on all windows, also with detector.emit = context.")
     ] = False,
-) -> Given:
+) -> RuleOptions:
     """The fields of a rule that the options give.
 
     Raises:
@@ -80,7 +80,7 @@ def _given(
         "only": only,
         "store": store,
     }
-    return Given(fields | {name: it.value for name, it in read.items()}, percentages)
+    return RuleOptions(fields | {name: it.value for name, it in read.items()}, percentages)
 
 
 def _option(name: str) -> str:
@@ -88,4 +88,4 @@ def _option(name: str) -> str:
 
 
 defines_a_rule = option_set("given", _given)
-"""A decorator: gives a command the options of a rule; the command gets a `Given` as its argument ``given``."""
+"""A decorator: gives a command the options of a rule; the command gets a `RuleOptions` as its argument ``given``."""

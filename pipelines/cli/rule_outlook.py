@@ -16,37 +16,37 @@ _NOTHING_KNOWN = "now: it could not be said what it applies to, as no series has
 Row = dict[str, Any]
 
 
-def outlook_lines(rule: Rule, found: pl.DataFrame, windows: pl.DataFrame) -> list[str]:
+def outlook_lines(rule: Rule, outlook: pl.DataFrame, windows: pl.DataFrame) -> list[str]:
     """What a rule would do now: a line on how many series match and, if it has limits, one for each case.
 
     Args:
         rule: The rule.
-        found: What `pipelines.query.rule_outlook.outlook` says.
+        outlook: What `pipelines.query.rule_outlook.outlook` says.
         windows: The windows from which it says it.
     """
-    if not found.height:
+    if not outlook.height:
         return []
     begin, end = iso(_int(windows["window_start"].min())), iso(_int(windows["window_end"].max()))
-    series = found.height
+    series = outlook.height
     match = "1 series matches" if series == 1 else f"{series} series match"
-    lines = [f"now: {match}, of {_machines(found)}"]
+    lines = [f"now: {match}, of {_machines(outlook)}"]
     if rule.above is None and rule.below is None:
         return lines
     lines[0] += f"; in the windows from {begin} to {end}"
-    always = found.filter(pl.col("concerned") == pl.col("windows"))
-    never = found.filter(pl.col("concerned") == 0)
-    sometimes = found.filter((pl.col("concerned") > 0) & (pl.col("concerned") < pl.col("windows")))
+    always = outlook.filter(pl.col("concerned") == pl.col("windows"))
+    never = outlook.filter(pl.col("concerned") == 0)
+    sometimes = outlook.filter((pl.col("concerned") > 0) & (pl.col("concerned") < pl.col("windows")))
     for word, some in (("always", always), ("at times", sometimes), ("never", never)):
         if some.height:
             lines.append(f"  {some.height} {word} {limits(rule)}: {_example(rule, some, word)}")
     return lines
 
 
-def doubts(rule: Rule, found: pl.DataFrame) -> list[str]:
+def doubts(rule: Rule, outlook: pl.DataFrame) -> list[str]:
     """Warnings of what is hardly meant: a threshold that each window of a series passes."""
-    if not found.height or not rule.report or (rule.above is None and rule.below is None):
+    if not outlook.height or not rule.report or (rule.above is None and rule.below is None):
         return []
-    always = found.filter(pl.col("concerned") == pl.col("windows"))
+    always = outlook.filter(pl.col("concerned") == pl.col("windows"))
     if not always.height:
         return []
     whose = "the one series that is" if always.height == 1 else f"the {always.height} series that are"
@@ -79,19 +79,19 @@ def limits(rule: Rule) -> str:
     return " and ".join(parts)
 
 
-def _example(rule: Rule, some: pl.DataFrame, word: str) -> str:
+def _example(rule: Rule, series: pl.DataFrame, word: str) -> str:
     """The series that comes nearest to the limit, with its values."""
     up = rule.above is not None
     if word == "never":
-        row = some.sort("highest" if up else "lowest", descending=up).row(0, named=True)
+        row = series.sort("highest" if up else "lowest", descending=up).row(0, named=True)
         value = f"{'at most' if up else 'at least'} {_value(row, row['highest' if up else 'lowest'])}"
     else:
-        row = some.sort("lowest" if up else "highest", descending=not up).row(0, named=True)
+        row = series.sort("lowest" if up else "highest", descending=not up).row(0, named=True)
         value = f"{_value(row, row['lowest'])} to {_value(row, row['highest'])}"
         if word == "at times":
             value += f", in {row['concerned']} of {row['windows']} windows"
     named = f"{row['metric']} of {row['entity']}"
-    return f"{value} ({named}{' comes nearest' if some.height > 1 else ''})"
+    return f"{value} ({named}{' comes nearest' if series.height > 1 else ''})"
 
 
 def _value(row: Row, value: float) -> str:
@@ -99,8 +99,8 @@ def _value(row: Row, value: float) -> str:
     return scale(value) if row["kind"] != "ratio" else f"{value:.3g} ({scale(value)})"
 
 
-def _machines(found: pl.DataFrame) -> str:
-    names = found["entity"].unique().sort().to_list()
+def _machines(outlook: pl.DataFrame) -> str:
+    names = outlook["entity"].unique().sort().to_list()
     return names[0] if len(names) == 1 else f"{len(names)} machines"
 
 

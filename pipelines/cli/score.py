@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.explain.printing import cell, visible_lines
-from pipelines.cli.csv_options import How, reads_files
+from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import settings
 from pipelines.evaluation import show
@@ -25,7 +25,7 @@ PARTLY = 3
 @app.command()
 @reads_files
 def score(
-    how: How,
+    how: ReadingOptions,
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values")
     ],

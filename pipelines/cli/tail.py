@@ -56,7 +56,7 @@ def tail(
 
     Example: [bold]newnormal tail novelties --kind anomaly --entity 'db-*' --where "metric <> 'logs'"[/bold]
     """
-    wanted = Wanted(topic, tuple(kind or ()), entity, where)
+    wanted = RecordFilter(topic, tuple(kind or ()), entity, where)
     settings = running(load(**overrides), elasticsearch=False)
     if settings.detector.emit != "all" and tables.record_of(topic) is Novelty:
         typer.echo(hint(_AROUND), err=True)
@@ -76,7 +76,7 @@ def tail(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RecordFilter:
     """Selects the records of a topic that are shown.
 
     Args:
@@ -126,7 +126,7 @@ class Wanted:
             raise NewnormalError("SQL_INVALID", what, "--where, --kind, --entity", f"columns: {columns}") from None
 
 
-def _lines(reader: Consumer, full: str, wanted: Wanted, beginning: bool) -> Iterator[str | None]:
+def _lines(reader: Consumer, full: str, wanted: RecordFilter, beginning: bool) -> Iterator[str | None]:
     """The lines of the records that are shown; ``None`` once, when those that the topic had at first were shown."""
     starts, behind = [], set()
     for partition in tables.partitions(reader, full):
@@ -145,7 +145,7 @@ def _lines(reader: Consumer, full: str, wanted: Wanted, beginning: bool) -> Iter
             yield None
 
 
-def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:
+def _shown(values: list[bytes], wanted: RecordFilter) -> Iterator[str]:
     decoder = tables.decoder(wanted.topic)
     if decoder is None:
         yield from (text for value in values if (text := _free(value, wanted)))
@@ -159,7 +159,7 @@ def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:
     yield from (text for _, text in sorted([*found, *refused], key=lambda pair: pair[0]) if text)
 
 
-def _free(value: bytes, wanted: Wanted, why: str = "") -> str:
+def _free(value: bytes, wanted: RecordFilter, why: str = "") -> str:
     """The line for a message that does not fit its topic's record type, or whose topic has none; empty if not shown."""
     try:
         tree = orjson.loads(value)

@@ -101,11 +101,11 @@ def list_(overrides: Overrides, as_json: AsJson = False) -> None:
     rows.echo_records(stored.topology(_settings(overrides)), as_json, show)
 
 
-def show(found: Sequence[Placement]) -> None:
+def show(placements: Sequence[Placement]) -> None:
     """Prints a topology."""
-    if found:
+    if placements:
         columns = {"machine": False, "runs on": False, "depends on": False, "time": False}
-        rows.show(columns, [[each.entity, each.parent, ", ".join(each.depends_on), each.time] for each in found])
+        rows.show(columns, [[each.entity, each.parent, ", ".join(each.depends_on), each.time] for each in placements])
     else:
         typer.echo(hint("no machine has a place; `newnormal topology place` gives it one"))
 
@@ -117,13 +117,13 @@ def remove(overrides: Overrides, machines: Machines) -> None:
     tell(stored.remove(_settings(overrides), machines, now_ms()))
 
 
-def tell(made: Sequence[Placement]) -> None:
+def tell(placements: Sequence[Placement]) -> None:
     """Prints what was just written."""
-    for each in made:
+    for each in placements:
         on = [f"runs on {each.parent}"] if each.parent else []
         on += [f"depends on {', '.join(each.depends_on)}"] if each.depends_on else []
         typer.echo(visible(f"{each.entity} {' and '.join(on) or 'has no place'}"))
-    if not made:
+    if not placements:
         typer.echo("nothing changed: that was known already")
 
 

@@ -82,24 +82,24 @@ def refused(
 
 
 def _unknown(
-    path: str, value: object, known: Mapping[str, FieldInfo], given: Mapping[str, Any], environ: Mapping[str, str]
+    path: str, value: object, fields: Mapping[str, FieldInfo], given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[str, str, str]:
-    sections = {name.partition(".")[0] for name in known if "." in name}
+    sections = {name.partition(".")[0] for name in fields if "." in name}
     if path in sections:
         return f"{path} = {_short(value)}: it is a table of settings", place(path, given, environ), f"[{path}]"
-    hint = meant(path, known)
-    field = known.get(hint or "")
+    hint = meant(path, fields)
+    field = fields.get(hint or "")
     secret = field is not None and any(isinstance(mark, Confidential) for mark in field.metadata)
     what = f"{path}{'' if secret else f' = {_short(value)}'}: there is no such setting"
     return what + (f"; did you mean {hint}?" if hint else ""), place(path, given, environ), "see docs/settings.md"
 
 
-def meant(path: str, known: Mapping[str, FieldInfo]) -> str | None:
+def meant(path: str, fields: Mapping[str, FieldInfo]) -> str | None:
     """The known setting, or table of settings, whose name is most similar to an unknown one; ``None`` if none is."""
-    names = [*known, *sorted({name.partition(".")[0] for name in known if "." in name})]
+    names = [*fields, *sorted({name.partition(".")[0] for name in fields if "." in name})]
     leaf = path.rpartition(".")[2]
-    same = [name for name in known if name.rpartition(".")[2] == leaf]
-    inside = [name for name in known if name.partition(".")[0] == path.partition(".")[0]]
+    same = [name for name in fields if name.rpartition(".")[2] == leaf]
+    inside = [name for name in fields if name.partition(".")[0] == path.partition(".")[0]]
     close = get_close_matches(path, inside, 1, 0.75) or same or get_close_matches(path, names, 1)
     return close[0] if close else None
 

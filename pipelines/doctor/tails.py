@@ -75,7 +75,7 @@ def tails(bootstrap: str, topics: Sequence[str], last: int = LAST) -> Tails:
         reader.close()
 
 
-def _take(message: Message, found: dict[tuple[str, int], list[Arrived]], ends: dict[tuple[str, int], int]) -> None:
+def _take(message: Message, messages: dict[tuple[str, int], list[Arrived]], ends: dict[tuple[str, int], int]) -> None:
     """Keeps a message, and drops its partition from ``ends`` if the partition was read to its end."""
     error, place = message.error(), (message.topic() or "", message.partition() or 0)
     if place not in ends:
@@ -86,6 +86,6 @@ def _take(message: Message, found: dict[tuple[str, int], list[Arrived]], ends: d
             del ends[place]
         return
     if offset < ends[place]:
-        found[place].append(Arrived(offset, message.timestamp()[1], message.value() or b""))
+        messages[place].append(Arrived(offset, message.timestamp()[1], message.value() or b""))
     if offset >= ends[place] - 1:
         del ends[place]

@@ -90,7 +90,7 @@ class JudgedVerdicts:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTimes:
     """The time in which series were judged, where the stored verdicts do not tell it.
 
     Args:
@@ -102,7 +102,7 @@ class Judged:
     elsewhere: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, verdicts: pl.DataFrame, *, sparse: bool = False) -> Judged:
+    def of(cls, verdicts: pl.DataFrame, *, sparse: bool = False) -> JudgedTimes:
         """From verdicts: of each series the time of its own; if quiet windows are missing, that of all together."""
         times = {"first": pl.col("window_start").min(), "last": pl.col("window_end").max()}
         if not sparse:
@@ -112,7 +112,7 @@ class Judged:
         return cls(series, None if first is None else (first, last))
 
 
-def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> JudgedVerdicts:
+def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> JudgedVerdicts:
     """Compares verdicts with labelled spans.
 
     Args:
@@ -131,7 +131,7 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None =
     )
 
 
-def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> AlertLevel:
+def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> AlertLevel:
     """The part `JudgedVerdicts.news` of what `judge` returns, which takes a small part of its time."""
     return _Case.of(verdicts, spans, judged).level(_NEWS)
 
@@ -156,8 +156,8 @@ class _Case:
     days: float
 
     @classmethod
-    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> _Case:
-        judged = judged or Judged.of(verdicts)
+    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> _Case:
+        judged = judged or JudgedTimes.of(verdicts)
         verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
         reach = judged.series.group_by("entity").agg(pl.col("first").min(), pl.col("last").max())
         known = {str(entity): (first, last) for entity, first, last in reach.rows()}

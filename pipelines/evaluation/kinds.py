@@ -112,9 +112,9 @@ def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: in
     return alarms / (series * span / MONTH)
 
 
-def balanced_accuracy(made: Sequence[IncidentOutcome]) -> float:
+def balanced_accuracy(outcomes: Sequence[IncidentOutcome]) -> float:
     """The mean of two shares among found incidents: anomalies called so, and changes of state called so."""
-    found = [outcome for outcome in made if outcome.found]
+    found = [outcome for outcome in outcomes if outcome.found]
     shares = []
     for change in (False, True):
         own = [outcome.called_change == change for outcome in found if (outcome.truth.cls == "state_change") == change]

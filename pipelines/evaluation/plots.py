@@ -20,11 +20,11 @@ _POINTS = 20_000
 """The most windows of a series that are drawn; of a longer series the part around its first span is drawn."""
 
 
-def threshold(judged: JudgedVerdicts, out: Path) -> None:
+def threshold(verdicts: JudgedVerdicts, out: Path) -> None:
     """Plots the share of spans found, and the false alarms, for each threshold."""
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axis = figure.subplots()
-    rows = {score: level.figures() for score, level in judged.levels.items()}
+    rows = {score: level.figures() for score, level in verdicts.levels.items()}
     found = [row["found"] if row["found"] is not None else np.nan for row in rows.values()]
     axis.plot(list(rows), found, "o-", color="tab:blue", label="found")
     axis.set_ylim(0, 1.02)
@@ -38,14 +38,14 @@ def threshold(judged: JudgedVerdicts, out: Path) -> None:
     figure.savefig(out, dpi=90)
 
 
-def delays(judged: JudgedVerdicts, out: Path) -> None:
+def delays(verdicts: JudgedVerdicts, out: Path) -> None:
     """Plots a histogram of the delays with which spans were found."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     axis = figure.subplots()
-    found = [delay for delay in judged.news.found if delay is not None]
+    found = [delay for delay in verdicts.news.found if delay is not None]
     axis.hist(found, bins=min(50, max(1, max(found, default=0) + 1)), color="tab:blue")
     axis.set_xlabel("windows from the start of a span to the first alert in it")
-    axis.set_ylabel(f"spans ({len(found)} of {len(judged.news.found)} found)")
+    axis.set_ylabel(f"spans ({len(found)} of {len(verdicts.news.found)} found)")
     figure.savefig(out, dpi=90)
 
 

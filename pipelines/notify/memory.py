@@ -30,7 +30,7 @@ _KEPT_MS = 30 * 86_400_000
 
 
 @dataclass(frozen=True)
-class Known:
+class ReadIncident:
     """An incident as it was last read.
 
     Attributes:
@@ -48,7 +48,7 @@ class Known:
         return orjson.dumps([self.topic, self.read, self.incident.to_json().decode()])
 
     @classmethod
-    def of(cls, value: bytes) -> Known:
+    def of(cls, value: bytes) -> ReadIncident:
         """The inverse of `stored`."""
         topic, read, text = orjson.loads(value)
         return cls(Incident.from_json(text), topic, read)
@@ -76,7 +76,7 @@ class Memory:
             accepted = "a folder that no other `newnormal notify run` has open"
             raise NewnormalError("NOTIFY_UNUSABLE", error.what, error.where, accepted, "nothing was started") from None
         self._lock, self.messages = threading.Lock(), ToldFiles(folder)
-        rows = [Known.of(value) for _, value in self._database.scan(_INCIDENT)]
+        rows = [ReadIncident.of(value) for _, value in self._database.scan(_INCIDENT)]
         self._incidents = {(each.topic, each.incident.id): each for each in rows}
         names = list(channels)
         self._said = {name: self._stored(_said(name)) for name in names}
@@ -96,15 +96,15 @@ class Memory:
         prefix = _OFFSET + topic.encode() + b"\0"
         return {int(key[len(prefix) :]): int(value) for key, value in self._database.scan(prefix)}
 
-    def take(self, topic: str, found: Iterable[Incident], offsets: Mapping[int, int], now: int) -> None:
+    def take(self, topic: str, incidents: Iterable[Incident], offsets: Mapping[int, int], now: int) -> None:
         """Stores incidents that were read, and how far the topic was read. Of two revisions the higher one counts."""
         with self._lock:
-            new: dict[tuple[str, str], Known] = {}
-            for each in found:
+            new: dict[tuple[str, str], ReadIncident] = {}
+            for each in incidents:
                 key = topic, each.id
                 old = new.get(key) or self._incidents.get(key)
                 if old is None or old.incident.revision <= each.revision:
-                    new[key] = Known(each, topic, now)
+                    new[key] = ReadIncident(each, topic, now)
             puts = [(_row(*key), each.stored()) for key, each in new.items()]
             puts += [(_OFFSET + topic.encode() + b"\0%d" % at, b"%d" % offset) for at, offset in offsets.items()]
             self._database.write(puts)
@@ -196,11 +196,11 @@ class Memory:
 
         return LeftMails(found, keep)
 
-    def begin_to_say(self, channel: str, said: Mapping[str, Said]) -> None:
+    def begin_to_say(self, channel: str, messages: Mapping[str, Said]) -> None:
         """Stores what a channel is told by a message before it is sent; arguments as of `say`."""
         with self._lock:
-            self._database.write([(_tried(channel) + name.encode(), each.stored()) for name, each in said.items()])
-            self._tried[channel].update(said)
+            self._database.write([(_tried(channel) + name.encode(), each.stored()) for name, each in messages.items()])
+            self._tried[channel].update(messages)
 
     def not_said(self, channel: str, incidents: Iterable[str]) -> None:
         """Stores that a channel has refused a message on these incidents."""
@@ -210,22 +210,22 @@ class Memory:
             for name in names:
                 self._tried[channel].pop(name, None)
 
-    def say(self, channel: str, said: Mapping[str, Said], now: int, most: int) -> None:
+    def say(self, channel: str, messages: Mapping[str, Said], now: int, most: int) -> None:
         """Stores that a channel was told of incidents, by id, in one message.
 
         Args:
             channel: Name of the channel.
-            said: What it was told.
+            messages: What it was told.
             now: The present, epoch milliseconds.
             most: How many times of messages are kept.
         """
         with self._lock:
             sent = [*self._sent[channel], now][-most:]
-            puts = [(_said(channel) + name.encode(), each.stored()) for name, each in said.items()]
-            tried = [_tried(channel) + name.encode() for name in said]
+            puts = [(_said(channel) + name.encode(), each.stored()) for name, each in messages.items()]
+            tried = [_tried(channel) + name.encode() for name in messages]
             self._database.write([*puts, (_SENT + channel.encode(), orjson.dumps(sent))], tried)
-            self._said[channel].update(said)
-            for name in said:
+            self._said[channel].update(messages)
+            for name in messages:
                 self._tried[channel].pop(name, None)
             self._sent[channel] = sent
 

@@ -67,23 +67,23 @@ def single(
     return Message(news.id, news.state, " ".join(title.split()), "\n".join(lines).strip(), (news,))
 
 
-def summary(found: Sequence[News], settings: NotifySettings, escape: Callable[[str], str] = str) -> Message:
+def summary(news: Sequence[News], settings: NotifySettings, escape: Callable[[str], str] = str) -> Message:
     """One message on several incidents that were held back.
 
     Args:
-        found: The news, in the order in which they are shown.
+        news: The news, in the order in which they are shown.
         settings: The settings of notifications.
         escape: Escapes what the receiver would take for markup.
     """
     lines = [
         escape(f"[{each.incident.severity}] {each.state}: {visible(each.incident.message)} ({each.incident.id})")
-        for each in found[:_SHOWN]
+        for each in news[:_SHOWN]
     ]
-    more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    more = [f"and {len(news) - _SHOWN} more"] if len(news) > _SHOWN else []
     overview = [settings.console] if settings.console else ["`newnormal incidents list` shows them"]
-    digest = hashlib.sha256("\n".join(sorted(each.id for each in found)).encode()).hexdigest()[:16]
-    title = f"{len(found)} incidents were held back"
-    return Message(f"{digest}:summary", "summary", title, "\n".join([*lines, *more, *overview]), tuple(found))
+    digest = hashlib.sha256("\n".join(sorted(each.id for each in news)).encode()).hexdigest()[:16]
+    title = f"{len(news)} incidents were held back"
+    return Message(f"{digest}:summary", "summary", title, "\n".join([*lines, *more, *overview]), tuple(news))
 
 
 def _tells(line: Template, fields: Mapping[str, str]) -> bool:

@@ -86,29 +86,29 @@ class News:
         return self.state, severity, self.incident.reopenings
 
 
-def news(incident: Incident, said: Said | None, least: Severity, tried: Said | None = None) -> News | None:
+def news(incident: Incident, reported: Said | None, least: Severity, tried: Said | None = None) -> News | None:
     """What is new about an incident for a channel; ``None``: nothing.
 
     Args:
         incident: The incident as it is now.
-        said: What the channel was told last of it; ``None``: nothing.
+        reported: What the channel was told last of it; ``None``: nothing.
         least: The severity from which on the channel is told of incidents. Of one that it knows it also hears the end.
         tried: What the channel may have been told since, as it is not known whether the message arrived. Of an incident
             that it may know it hears the end, too.
     """
-    over, known = incident.status in _OVER, said is not None and said.state not in ("resolved", "silent")
+    over, known = incident.status in _OVER, reported is not None and reported.state not in ("resolved", "silent")
     if over:
         if not known and tried is not None and tried.state != "resolved":
             return News(incident, "resolved", tried, tried)
-        missed = said is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
-        return News(incident, "resolved", said, tried) if known or missed else None
-    if not known or said is None:
+        missed = reported is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
+        return News(incident, "resolved", reported, tried) if known or missed else None
+    if not known or reported is None:
         if _rank(incident.severity) < _rank(least):
             return None
-        return News(incident, "opened" if said is None else "reopened", said, tried)
-    if incident.reopenings > said.reopenings:
-        return News(incident, "reopened", said, tried)
-    return News(incident, "updated", said, tried) if _rank(incident.severity) > _rank(said.severity) else None
+        return News(incident, "opened" if reported is None else "reopened", reported, tried)
+    if incident.reopenings > reported.reopenings:
+        return News(incident, "reopened", reported, tried)
+    return News(incident, "updated", reported, tried) if _rank(incident.severity) > _rank(reported.severity) else None
 
 
 def silent(incident: Incident) -> Said | None:

@@ -20,7 +20,7 @@ from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, news
 from pipelines.notify.planning import Plan, plan
-from pipelines.query.told import Told
+from pipelines.query.told import SentMessage
 
 _LOOK = 0.5
 """Seconds between two looks for what is new."""
@@ -151,7 +151,7 @@ class Teller(threading.Thread):
         self._memory.say(self._channel, said, now, self._settings.rate)
         self._tally.told(list(said), given_up)
         if not given_up:
-            self._memory.messages.add(Told(now, self._channel, message.state, message.title, tuple(said)))
+            self._memory.messages.add(SentMessage(now, self._channel, message.state, message.title, tuple(said)))
             log.info("told", channel=self._channel, state=message.state, id=message.id)
 
     def _pause(self, error: NewnormalError) -> float:

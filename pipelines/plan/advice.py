@@ -13,7 +13,7 @@ from pipelines.plan.needs import JOBS, KEYED, Plan, documents
 _ROWS_AT_ONCE = 2_000_000
 
 
-def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
+def bottlenecks(plan: Plan, coefficients: Coefficients) -> list[str]:
     """Sentences on what limits the plan; the first says what needs most of the cores."""
     use = plan.machines.utilization
     jobs = sorted((plan[name] for name in JOBS), key=lambda need: -need.cores)
@@ -30,10 +30,11 @@ def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
     if (most := max(need.cores for need in jobs) / use) > plan.partitions:
         said.append(f"A job needs {most:,.1f} cores, more than there are partitions ({plan.partitions:,}): give more.")
     for name, rate in plan.output.items():
-        if rate > known["driver.output"]:
+        if rate > coefficients["driver.output"]:
             said.append(
                 f"The {name} writes {size(rate)} a second; the driver of one machine writes some "
-                f"{size(known['driver.output'])} (decision 0019): run it on a cluster, where each shard writes its own"
+                f"{size(coefficients['driver.output'])} (decision 0019): run it on a cluster, where each shard writes "
+                "its own"
                 + (', or set detector.emit = "context".' if name == "detector" and plan.load.emit == "all" else ".")
             )
     if plan["incidents"].cores > use:
@@ -43,8 +44,8 @@ def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
         )
     if plan.load.emit == "all":
         said.append(
-            f'With detector.emit = "all" Elasticsearch stores {documents(plan.load, known):,.0f} documents a second; '
-            '"context" stores those around incidents only.'
+            f'With detector.emit = "all" Elasticsearch stores {documents(plan.load, coefficients):,.0f} documents a '
+            'second; "context" stores those around incidents only.'
         )
     if plan.nodes == 1:
         said.append("One Elasticsearch node suffices for the load, but its indices have no replica then.")

@@ -99,42 +99,42 @@ class Plan:
         return max(2, math.ceil(busy / self.machines.utilization))
 
 
-def plan(load: Load, known: Coefficients, machines: Machines | None = None) -> Plan:
+def plan(load: Load, coefficients: Coefficients, machines: Machines | None = None) -> Plan:
     """Plans a cluster for a load.
 
     Args:
         load: What arrives and what is kept.
-        known: What each sample, window, document and series costs.
+        coefficients: What each sample, window, document and series costs.
         machines: How machines are used.
     """
     machines = machines or Machines()
-    jobs = _jobs(load, known)
+    jobs = _jobs(load, coefficients)
     cores = {need.part: need.cores / machines.utilization for need in jobs}
     keyed = max(cores[name] for name in KEYED)
     partitions, shards = fitted(keyed, max(cores.values()), machines.partitions)
-    bytes_a_second = _bytes_a_second(load, known, partitions)
-    nodes, replicas = _elasticsearch_nodes(load, known, machines)
+    bytes_a_second = _bytes_a_second(load, coefficients, partitions)
+    nodes, replicas = _elasticsearch_nodes(load, coefficients, machines)
     needs = (
         *jobs,
-        *_processes(known, cores),
-        *_kafka(load, known, bytes_a_second),
-        _elasticsearch(load, known, nodes, replicas),
-        *_stored_state(load, known),
+        *_processes(coefficients, cores),
+        *_kafka(load, coefficients, bytes_a_second),
+        _elasticsearch(load, coefficients, nodes, replicas),
+        *_stored_state(load, coefficients),
     )
     output = {
         "normalizer": bytes_a_second[topics.TELEMETRY],
         "extractor": bytes_a_second[topics.FEATURES],
         "detector": bytes_a_second[topics.NOVELTIES],
     }
-    episodes = load.verdicts * known["stored.novel"]
+    episodes = load.verdicts * coefficients["stored.novel"]
     return Plan(load, machines, needs, partitions, shards, nodes, replicas, output, episodes)
 
 
-def documents(load: Load, known: Coefficients) -> float:
+def documents(load: Load, coefficients: Coefficients) -> float:
     """Verdicts a second that are written to Kafka and Elasticsearch."""
     if load.emit == "all":
         return load.verdicts
-    return load.verdicts * (known[f"stored.{load.emit}"] if load.stored is None else load.stored)
+    return load.verdicts * (coefficients[f"stored.{load.emit}"] if load.stored is None else load.stored)
 
 
 def slices(load: Load) -> float:
@@ -142,28 +142,28 @@ def slices(load: Load) -> float:
     return 1 + min(load.lateness_ms / load.window_ms, load.lateness_ms / 1_000 * load.events / max(1.0, load.series))
 
 
-def state(load: Load, known: Coefficients) -> dict[str, float]:
+def state(load: Load, coefficients: Coefficients) -> dict[str, float]:
     """Bytes of state by part: ``extractor``, ``detector`` and ``context``, the verdicts that are kept for a while."""
     kept_ms = load.context_before * load.window_ms + load.lateness_ms + load.window_ms
-    context = load.verdicts * kept_ms / 1_000 * known["context.state"] if load.emit == "context" else 0.0
+    context = load.verdicts * kept_ms / 1_000 * coefficients["context.state"] if load.emit == "context" else 0.0
     return {
-        "extractor": load.series * slices(load) * known["extractor.state"],
-        "detector": load.series * known["detector.state"],
+        "extractor": load.series * slices(load) * coefficients["extractor.state"],
+        "detector": load.series * coefficients["detector.state"],
         "context": context,
     }
 
 
-def _jobs(load: Load, known: Coefficients) -> tuple[Need, ...]:
-    us, copies = 1e-6, known["state.copies"]
-    fixed = known["batch.overhead"] / known["batch.cycle"]
-    held, written = state(load, known), documents(load, known)
+def _jobs(load: Load, coefficients: Coefficients) -> tuple[Need, ...]:
+    us, copies = 1e-6, coefficients["state.copies"]
+    fixed = coefficients["batch.overhead"] / coefficients["batch.cycle"]
+    held, written = state(load, coefficients), documents(load, coefficients)
     each = ("batch.overhead", "batch.cycle")
-    windowing = load.events * known["extractor.sample"] + load.windows * known["extractor.window"]
+    windowing = load.events * coefficients["extractor.sample"] + load.windows * coefficients["extractor.window"]
     judging = f"detector.{load.emit}"
     log_lines = "log lines a second"
     return (
         Need(
-            "normalizer", fixed + load.events * known["normalizer.sample"] * us,
+            "normalizer", fixed + load.events * coefficients["normalizer.sample"] * us,
             driven_by="samples a second", coefficients=("normalizer.sample", *each),
         ),
         Need(
@@ -172,63 +172,66 @@ def _jobs(load: Load, known: Coefficients) -> tuple[Need, ...]:
             coefficients=("extractor.sample", "extractor.window", "extractor.state", "state.copies", *each),
         ),
         Need(
-            "detector", fixed + load.windows * known[judging] * us, copies * (held["detector"] + held["context"]),
+            "detector",
+            fixed + load.windows * coefficients[judging] * us, copies * (held["detector"] + held["context"]),
             driven_by="windows a second, detector.emit; memory: series, and verdicts that `context` keeps",
             coefficients=(judging, "detector.state", "context.state", "state.copies", *each),
         ),
         Need(
-            "log_normalizer", fixed + load.lines * known["log_normalizer.line"] * us,
+            "log_normalizer", fixed + load.lines * coefficients["log_normalizer.line"] * us,
             driven_by=log_lines, coefficients=("log_normalizer.line", *each),
         ),
         Need(
-            "templates", fixed + load.lines * known["templates.line"] * us,
+            "templates", fixed + load.lines * coefficients["templates.line"] * us,
             driven_by=log_lines, coefficients=("templates.line", *each),
         ),
         Need(
-            "log_detector", fixed + load.lines * known["log_detector.line"] * us,
+            "log_detector", fixed + load.lines * coefficients["log_detector.line"] * us,
             driven_by=log_lines, coefficients=("log_detector.line", *each),
         ),
         Need(
-            "incidents", fixed + load.verdicts * known["stored.novel"] * known["incidents.episode"] * us,
+            "incidents", fixed + load.verdicts * coefficients["stored.novel"] * coefficients["incidents.episode"] * us,
             driven_by="novelties a second; one shard, whatever engine.shards is",
             coefficients=("incidents.episode", "stored.novel", *each),
         ),
         Need(
-            "sink", fixed + written * known["sink.document"] * us,
+            "sink", fixed + written * coefficients["sink.document"] * us,
             driven_by="documents a second: detector.emit", coefficients=("sink.document", *each),
         ),
     )  # fmt: skip
 
 
-def _processes(known: Coefficients, cores: dict[str, float]) -> tuple[Need, ...]:
+def _processes(coefficients: Coefficients, cores: dict[str, float]) -> tuple[Need, ...]:
     """The memory of processes that hold no keys: it does not depend on the number of series."""
     workers = max(1.0, sum(cores.values()) / 2)
     return (
-        Need("spark driver", memory=known["driver.memory"] + known["jvm.memory"],
+        Need("spark driver", memory=coefficients["driver.memory"] + coefficients["jvm.memory"],
              driven_by="always", coefficients=("driver.memory", "jvm.memory")),
-        Need("python workers", memory=workers * known["workers.memory"],
+        Need("python workers", memory=workers * coefficients["workers.memory"],
              driven_by="cores", coefficients=("workers.memory",)),
     )  # fmt: skip
 
 
-def _bytes_a_second(load: Load, known: Coefficients, partitions: int) -> dict[str, float]:
+def _bytes_a_second(load: Load, coefficients: Coefficients, partitions: int) -> dict[str, float]:
     """Bytes a second of each topic, without replicas."""
 
     def columnar(rate: float, name: str, exponent: str) -> float:
-        rows = rate * known["batch.cycle"] / 1_000 / partitions
-        return rate * known[name] * float((min(max(rows, 1.0), ROWS_A_MESSAGE) / 1_000) ** known[exponent])
+        rows = rate * coefficients["batch.cycle"] / 1_000 / partitions
+        return (
+            rate * coefficients[name] * float((min(max(rows, 1.0), ROWS_A_MESSAGE) / 1_000) ** coefficients[exponent])
+        )
 
     return {
-        topics.RAW_JSON: load.events * known["telemetry_json.sample"],
+        topics.RAW_JSON: load.events * coefficients["telemetry_json.sample"],
         topics.TELEMETRY: columnar(load.events, "telemetry.sample", "telemetry.exponent"),
         topics.FEATURES: columnar(load.windows, "features.window", "features.exponent"),
-        topics.NOVELTIES: documents(load, known) * known["novelties.verdict"],
-        topics.LOGS_JSON: load.lines * known["logs_json.line"],
-        topics.LOGS: load.lines * known["logs.line"],
+        topics.NOVELTIES: documents(load, coefficients) * coefficients["novelties.verdict"],
+        topics.LOGS_JSON: load.lines * coefficients["logs_json.line"],
+        topics.LOGS: load.lines * coefficients["logs.line"],
     }
 
 
-def _kafka(load: Load, known: Coefficients, rates: dict[str, float]) -> tuple[Need, ...]:
+def _kafka(load: Load, coefficients: Coefficients, rates: dict[str, float]) -> tuple[Need, ...]:
     names = {
         topics.RAW_JSON: ("telemetry_json.sample",),
         topics.TELEMETRY: ("telemetry.sample", "telemetry.exponent"),
@@ -249,19 +252,19 @@ def _kafka(load: Load, known: Coefficients, rates: dict[str, float]) -> tuple[Ne
         *kept,
         Need("open segments", disk=sum(rates.values()) * segment * load.replication,
              driven_by="Kafka deletes whole segments, of a seventh of kafka.retention, at most a day"),
-        Need("compacted topics", disk=load.judged_series * known["detector_state.series"] * load.replication,
+        Need("compacted topics", disk=load.judged_series * coefficients["detector_state.series"] * load.replication,
              driven_by="series: detector.state is kept for ever", coefficients=("detector_state.series",)),
-        Need("kafka brokers", memory=load.replication * known["kafka.memory"],
+        Need("kafka brokers", memory=load.replication * coefficients["kafka.memory"],
              driven_by="brokers: at least kafka.replication; their CPU time is in that of the jobs",
              coefficients=("kafka.memory",)),
     )  # fmt: skip
 
 
-def _elasticsearch_nodes(load: Load, known: Coefficients, machines: Machines) -> tuple[int, int]:
+def _elasticsearch_nodes(load: Load, coefficients: Coefficients, machines: Machines) -> tuple[int, int]:
     """Nodes and replicas: the sink asks for a replica where there are several nodes."""
 
     def nodes(replicas: int) -> int:
-        need = _elasticsearch(load, known, 0, replicas)
+        need = _elasticsearch(load, coefficients, 0, replicas)
         by_disk = need.disk / (machines.node_disk * 0.8)  # Elasticsearch gives a node no shards beyond 85 %
         by_cores = need.cores / (machines.node_cores * machines.utilization)
         return max(1, replicas + 1, math.ceil(by_disk), math.ceil(by_cores))
@@ -272,25 +275,25 @@ def _elasticsearch_nodes(load: Load, known: Coefficients, machines: Machines) ->
     return (alone, 0) if alone == 1 else (nodes(1), 1)
 
 
-def _elasticsearch(load: Load, known: Coefficients, nodes: int, replicas: int) -> Need:
-    rate, copies = documents(load, known), 1 + replicas
+def _elasticsearch(load: Load, coefficients: Coefficients, nodes: int, replicas: int) -> Need:
+    rate, copies = documents(load, coefficients), 1 + replicas
     return Need(
         "elasticsearch",
-        rate * known["elasticsearch.document"] * 1e-6 * copies,
-        nodes * known["elasticsearch.memory"],
-        rate * load.index_retention_ms / 1_000 * known["elasticsearch.bytes"] * copies,
+        rate * coefficients["elasticsearch.document"] * 1e-6 * copies,
+        nodes * coefficients["elasticsearch.memory"],
+        rate * load.index_retention_ms / 1_000 * coefficients["elasticsearch.bytes"] * copies,
         "documents a second: detector.emit; disk: retention.indices, replicas",
         ("elasticsearch.document", "elasticsearch.bytes", "elasticsearch.memory"),
     )
 
 
-def _stored_state(load: Load, known: Coefficients) -> tuple[Need, ...]:
-    held = state(load, known)
-    versions, parts = known["checkpoint.versions"], ("detector.state", "extractor.state", "context.state")
+def _stored_state(load: Load, coefficients: Coefficients) -> tuple[Need, ...]:
+    held = state(load, coefficients)
+    versions, parts = coefficients["checkpoint.versions"], ("detector.state", "extractor.state", "context.state")
     return (
         Need("checkpoints", disk=versions * held["detector"] + held["extractor"] + held["context"],
              driven_by="series: the models of all are written with each window; logs of state are written once",
              coefficients=("checkpoint.versions", *parts)),
-        Need("spark local", disk=known["local.copies"] * sum(held.values()),
+        Need("spark local", disk=coefficients["local.copies"] * sum(held.values()),
              driven_by="series: RocksDB of the machines that compute", coefficients=("local.copies", *parts)),
     )  # fmt: skip

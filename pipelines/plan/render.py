@@ -41,7 +41,7 @@ def _cells(need: Need, plan: Plan, prices: Prices) -> list[Any]:
     return [cell(text) for text in found]
 
 
-def sources(plan: Plan, known: Coefficients) -> Table:
+def sources(plan: Plan, coefficients: Coefficients) -> Table:
     """The coefficients that the plan is made of, with their units and where they are from."""
     shown = Table(title="Coefficients", title_justify="left")
     shown.add_column("coefficient", no_wrap=True)
@@ -49,7 +49,9 @@ def sources(plan: Plan, known: Coefficients) -> Table:
     shown.add_column("unit")
     shown.add_column("from")
     for name in dict.fromkeys(name for need in plan.needs for name in need.coefficients):
-        shown.add_row(cell(name), cell(f"{known[name]:,.6g}"), cell(UNITS[name]), cell(known.values[name].source))
+        shown.add_row(
+            cell(name), cell(f"{coefficients[name]:,.6g}"), cell(UNITS[name]), cell(coefficients.values[name].source)
+        )
     return shown
 
 
@@ -64,11 +66,11 @@ def layout(plan: Plan) -> str:
     )
 
 
-def tree(plan: Plan, known: Coefficients, prices: Prices) -> dict[str, Any]:
+def tree(plan: Plan, coefficients: Coefficients, prices: Prices) -> dict[str, Any]:
     """The whole plan as JSON has it; memory and disk in bytes."""
     needs = []
     for need in plan.needs:
-        of = {name: {"unit": UNITS[name], **asdict(known.values[name])} for name in need.coefficients}
+        of = {name: {"unit": UNITS[name], **asdict(coefficients.values[name])} for name in need.coefficients}
         cost = {"cost": round(prices.of(need, plan.machines.utilization), 2)} if prices.given else {}
         needs.append(asdict(need) | {"coefficients": of} | cost)
     return {
@@ -81,7 +83,7 @@ def tree(plan: Plan, known: Coefficients, prices: Prices) -> dict[str, Any]:
         "total": {what: plan.total(what) for what in ("cores", "memory", "disk")},
         **({"cost": round(prices.total(plan), 2)} if prices.given else {}),
         "needs": needs,
-        "bottlenecks": bottlenecks(plan, known),
+        "bottlenecks": bottlenecks(plan, coefficients),
         "settings": settings(plan),
-        "coefficients": {name: getattr(known, name) for name in ("machine", "date", "command", "source")},
+        "coefficients": {name: getattr(coefficients, name) for name in ("machine", "date", "command", "source")},
     }

@@ -165,9 +165,9 @@ def acknowledgements(settings: Settings) -> list[Acknowledgement]:
     return sorted(_written(settings, Acknowledgement), key=lambda each: (each.time, each.to_json()))
 
 
-def save(found: list[Label], out: Path) -> None:
+def save(labels: list[Label], out: Path) -> None:
     """Writes labels to a file as JSON lines, for `newnormal evaluate`."""
-    out.write_bytes(b"".join(label.to_json() + b"\n" for label in found))
+    out.write_bytes(b"".join(label.to_json() + b"\n" for label in labels))
 
 
 def topic_of(record: type[Record]) -> str:

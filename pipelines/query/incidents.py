@@ -70,13 +70,13 @@ def novel_until(incident: Incident) -> int | None:
     return max((each.end for each in incident.series or () if each.end is not None), default=incident.updated)
 
 
-def named(found: Iterable[Incident], name: str) -> Incident:
+def named(incidents: Iterable[Incident], name: str) -> Incident:
     """The incident with an id, or with an id that begins with a text that no other id begins with.
 
     Raises:
         NewnormalError: ``INCIDENT_UNKNOWN``.
     """
-    fitting = {each.id: each for each in found if name and each.id.startswith(name)}
+    fitting = {each.id: each for each in incidents if name and each.id.startswith(name)}
     if name in fitting:
         return fitting[name]
     if len(fitting) != 1:

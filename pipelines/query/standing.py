@@ -118,12 +118,12 @@ class _Names:
     Attributes:
         aggregates: The aggregates, by the column of their results.
         arguments: The SQL of arguments that are no plain columns, by the column that is made of them.
-        known: The column of each aggregate, by its SQL.
+        columns: The column of each aggregate, by its SQL.
     """
 
     aggregates: dict[str, AnyAggregate] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
-    known: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
 
     def of(self, expression: exp.Expression) -> str:
         """The SQL of an expression in which each aggregate is replaced by the column of its results."""
@@ -133,10 +133,10 @@ class _Names:
         if not isinstance(node, exp.AggFunc):
             return node
         text = node.sql(Sql)
-        if text not in self.known:
-            self.known[text] = f"aggregate_{len(self.known)}"
-            self.aggregates[self.known[text]] = self._aggregate(node, text)
-        return exp.column(self.known[text])
+        if text not in self.columns:
+            self.columns[text] = f"aggregate_{len(self.columns)}"
+            self.aggregates[self.columns[text]] = self._aggregate(node, text)
+        return exp.column(self.columns[text])
 
     def _aggregate(self, node: exp.AggFunc, text: str) -> AnyAggregate:
         argument = node.this

@@ -22,7 +22,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Told:
+class SentMessage:
     """A message that a channel took.
 
     Attributes:
@@ -52,7 +52,7 @@ class ToldFiles:
         self._newer, self._full = folder.with_name(f"{folder.name}-told.jsonl"), full
         self._older = folder.with_name(f"{folder.name}-told-before.jsonl")
 
-    def add(self, told: Told) -> None:
+    def add(self, told: SentMessage) -> None:
         """Adds a line. A disk that is full loses it: nothing but the console rests on it."""
         with _ONE_AT_A_TIME, suppress(OSError):
             self._newer.parent.mkdir(parents=True, exist_ok=True)
@@ -61,12 +61,12 @@ class ToldFiles:
             with self._newer.open("ab", buffering=0) as file:
                 file.write(orjson.dumps(asdict(told)) + b"\n")
 
-    def read(self) -> Sequence[Told]:
+    def read(self) -> Sequence[SentMessage]:
         """What is known, the oldest message first; a line that a crash has cut is left out."""
         return [each for path in (self._older, self._newer) for each in _lines(path)]
 
 
-def _lines(path: Path) -> Sequence[Told]:
+def _lines(path: Path) -> Sequence[SentMessage]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -75,5 +75,5 @@ def _lines(path: Path) -> Sequence[Told]:
     for line in lines:
         with suppress(ValueError, TypeError, KeyError):
             fields = orjson.loads(line)
-            found.append(Told(**fields | {"incidents": tuple(fields["incidents"])}))
+            found.append(SentMessage(**fields | {"incidents": tuple(fields["incidents"])}))
     return found

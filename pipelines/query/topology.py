@@ -48,12 +48,12 @@ def topology(settings: Settings) -> list[Placement]:
     return sorted(placed, key=lambda each: (each.parent or "", each.entity))
 
 
-def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Placement]:
+def place(settings: Settings, places: Mapping[str, Place], now: int) -> list[Placement]:
     """Says what machines run on and depend on; returns what was written, without what was known already.
 
     Args:
         settings: The settings, with the address of Kafka filled in.
-        said: By machine.
+        places: By machine.
         now: The present, epoch milliseconds.
 
     Raises:
@@ -61,15 +61,15 @@ def place(settings: Settings, said: Mapping[str, Place], now: int) -> list[Place
             steps, or depend on itself; as `write`.
     """
     for name in {
-        *said,
-        *(each for place in said.values() for each in (*(place.runs_on or ()), *(place.depends_on or ()))),
+        *places,
+        *(each for place in places.values() for each in (*(place.runs_on or ()), *(place.depends_on or ()))),
     }:
         if "*" in name:
             what = f"{name} is a pattern, but a place is that of one machine"
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of machines without *", _UNCHANGED)
     known = placements(settings)
     before = {name: (each.parent, tuple(sorted(each.depends_on))) for name, each in known.items()}
-    after = {name: place.after(known.get(name)) for name, place in said.items()}
+    after = {name: place.after(known.get(name)) for name, place in places.items()}
     fresh = {name: place for name, place in after.items() if before.get(name, (None, ())) != place}
     for name, (_, more) in fresh.items():
         if name in more:

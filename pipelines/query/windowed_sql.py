@@ -107,10 +107,10 @@ class Query:
     specs: tuple[Spec, ...]
     words: frozenset[str]
 
-    def topics(self, known: Iterable[str]) -> list[str]:
+    def topics(self, names: Iterable[str]) -> list[str]:
         """Which of the known topics the query may read."""
         wanted = {*self.words, *(spec.table for spec in self.specs)}
-        return sorted(topic for topic in known if topic in wanted)
+        return sorted(topic for topic in names if topic in wanted)
 
 
 def placeholder(number: int) -> str:

@@ -83,20 +83,19 @@ class Driver:
         at_once: bool = False,
     ) -> None:
         jobs = [name for name in program.names if program.wanted(name, settings)] if jobs is None else jobs
-        unknown = [name for name in jobs if name not in program.names]
-        if unknown:
+        if unknown := [name for name in jobs if name not in program.names]:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
-        self.settings, self.program, self.begin, self._starting = settings, program, begin or {}, starting
-        self._at_once = at_once
+        self.settings, self.program, self.begin = settings, program, begin or {}
+        self._starting, self._at_once, self.write_again = starting, at_once, write_again
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         live_from = now_ms() if live_from is None else live_from
         of_news = settings.detector.emit == "context"
         self.status = StatusCollector(self.names, live_from, delay, of_news=of_news)
         self.job_metrics = JobMetrics(settings.folder("job_metrics"))
-        self.runtime = Runtime(
+        self.runtime = runtime = Runtime(
             bootstrap=settings.kafka.bootstrap or "",
             checkpoints=settings.folder("checkpoints"),
             shards=settings.engine.shards,
@@ -109,8 +108,7 @@ class Driver:
             owner=settings.owner,
             output=settings.engine.output,
         )
-        self.archived = ArchivedInput(settings, self.runtime.checkpoints, self.begin)
-        self.write_again = write_again
+        self.archived = ArchivedInput(settings, runtime.checkpoints, self.begin)
         self.runs = {name: RunningJob() for name in self.names}
         if ARCHIVE in self.runs:
             self.runs[ARCHIVE].patience += duration_ms(settings.archive.every) / 1000
@@ -121,19 +119,13 @@ class Driver:
         self.spark: SparkSession | None = None
         self.heartbeats, self.resources = ExitStack(), ExitStack()
         self.ownership = Ownership(
-            self.runtime.bootstrap,
-            settings.owner,
-            self.runtime.ledger,
-            self.runtime.checkpoints,
-            self.names,
-            take_over,
+            runtime.bootstrap, settings.owner, runtime.ledger, runtime.checkpoints, self.names, take_over
         )
-        self.offsets = KafkaOffsets(self.runtime.bootstrap, sorted(self._inputs()))
+        self.offsets = KafkaOffsets(runtime.bootstrap, sorted(self._inputs()))
         self.ends: Offsets = {}
-        url = settings.elasticsearch.url or ""
         checks: dict[str, Check] = {"kafka": self._ask_kafka}
         if "sink" in self.names:
-            checks["elasticsearch"] = partial(ask_elasticsearch, url)
+            checks["elasticsearch"] = partial(ask_elasticsearch, settings.elasticsearch.url or "")
         self.servers = ServerWatch(checks, self._back)
 
     def claim(self) -> None:
@@ -156,12 +148,11 @@ class Driver:
         self.resources.enter_context(self.ownership)
         check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
         self._check_output(jobs)
-        checkpoints = self.runtime.checkpoints
+        checkpoints, policy = self.runtime.checkpoints, settings.engine.on_missing_offsets
         of_log = [name for name in self.names if not self.archived.may_read(name, self.program.reads(name, settings))]
         needed = {name: next_offsets(checkpoints / name) for name in of_log}
-        policy, setting = settings.engine.on_missing_offsets, "engine.on_missing_offsets"
-        retained.check(self.runtime.bootstrap, checkpoints, needed, policy, setting)
-        self.program.check(self.names, settings, self.runtime.checkpoints)
+        retained.check(self.runtime.bootstrap, checkpoints, needed, policy, "engine.on_missing_offsets")
+        self.program.check(self.names, settings, checkpoints)
 
     def start(self) -> None:
         """Starts Spark and the jobs, but for those that `check` starts later; `claim` must have been called before.

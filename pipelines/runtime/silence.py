@@ -53,7 +53,7 @@ class _Input:
         about: The heartbeat before which more records arrived that were not read; 0: none.
         first: When heartbeats began that have gone on until now.
         beat: The last heartbeat.
-        told: The silence that lasts.
+        lasting: The silence that lasts.
         pauses: When it fell silent alone.
         partitions: The partitions, by their numbers.
     """
@@ -62,7 +62,7 @@ class _Input:
     about: int = 0
     first: int = 0
     beat: int = 0
-    told: Silence | None = None
+    lasting: Silence | None = None
     pauses: list[int] = field(default_factory=list)
     partitions: dict[int, _Partition] = field(default_factory=dict)
 
@@ -95,13 +95,13 @@ class Silences:
         self._after, self._read, self._ended = after, read, 0
         self._before = {each.input: each for each in lasting}
         self._inputs: dict[str, _Input] = {}
-        self._all = _Input(told=self._before.get(ALL_INPUTS))
+        self._all = _Input(lasting=self._before.get(ALL_INPUTS))
 
     def take(self, beats: Iterable[Beat]) -> list[Silence]:
         """Takes in heartbeats, in the order of each partition; returns what is to be written then."""
         spans: dict[Place, tuple[int, int]] = {}
         for each in beats:
-            one = self._inputs.setdefault(each.topic, _Input(told=self._before.get(each.topic)))
+            one = self._inputs.setdefault(each.topic, _Input(lasting=self._before.get(each.topic)))
             one.beaten(each.time)
             self._all.beaten(each.time)
             place = one.partitions.get(each.partition)
@@ -119,7 +119,7 @@ class Silences:
 
     def _doubtful(self, one: _Input) -> bool:
         """Whether a silence lasts, or no heartbeat has told of records for so long that it may be one."""
-        return one.told is not None or one.quiet() >= self._after
+        return one.lasting is not None or one.quiet() >= self._after
 
     def _unread(self) -> dict[Place, tuple[int, int]]:
         """The messages between heartbeats that were not read: the first after a silence, or else the last."""
@@ -127,7 +127,7 @@ class Silences:
         for name, one in self._inputs.items():
             for number, place in one.partitions.items():
                 if place.end - place.read > place.own:
-                    lasts = one.told is not None or self._all.told is not None
+                    lasts = one.lasting is not None or self._all.lasting is not None
                     begin = place.read if lasts else max(place.read, place.end - 2 * place.own - _TAIL)
                     spans[name, number] = (begin, min(place.end, begin + 2 * place.own + _TAIL))
                 place.read, place.own = place.end, 0
@@ -161,30 +161,30 @@ class Silences:
 
     def _again(self, one: _Input, arrived: list[int], last: int) -> list[Silence]:
         """That a silence has ended, or, now and then, that it lasts."""
-        told = one.told
-        if told is None:
+        lasting = one.lasting
+        if lasting is None:
             return []
-        again = min((at for at in [*arrived, last] if at > told.since), default=None)
+        again = min((at for at in [*arrived, last] if at > lasting.since), default=None)
         if again is not None:
-            one.told = None
-            return [told.model_copy(update={"until": again, "time": again})]
-        if one.beat - told.time < _AGAIN_MS:
+            one.lasting = None
+            return [lasting.model_copy(update={"until": again, "time": again})]
+        if one.beat - lasting.time < _AGAIN_MS:
             return []
-        one.told = told.model_copy(update={"time": one.beat})
-        return [one.told]
+        one.lasting = lasting.model_copy(update={"time": one.beat})
+        return [one.lasting]
 
     def _begun(self, name: str, one: _Input) -> list[Silence]:
-        if one.told is not None:
+        if one.lasting is not None:
             return []
-        one.told = Silence(input=name, since=one.last, noticed=one.beat, time=one.beat)
-        return [one.told]
+        one.lasting = Silence(input=name, since=one.last, noticed=one.beat, time=one.beat)
+        return [one.lasting]
 
     def _alone(self, one: _Input) -> bool:
         """Whether an input has stopped alone, and not by its nature.
 
         It is not alone while all others have sent nothing lately either: they may be about to be silent, too.
         """
-        if not one.last or one.told is not None or one.quiet(self._ended) < self._after:
+        if not one.last or one.lasting is not None or one.quiet(self._ended) < self._after:
             return False
         other = max((each.last for each in self._inputs.values() if each is not one), default=0)
         if one.beat - other > self._after / 2:

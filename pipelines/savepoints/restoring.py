@@ -146,23 +146,23 @@ def _writes_raw(job: str) -> bool:
     return job in LINKS and bool(LINKS[job].outputs) and set(LINKS[job].outputs) <= RAW
 
 
-def _replace(checkpoint: Path, made: Path) -> None:
+def _replace(checkpoint: Path, folder: Path) -> None:
     """Puts what was made in the place of a checkpoint."""
     if isinstance(checkpoint, HadoopPath):
         # An object store renames a folder file by file. `metadata` goes first and comes last: a job that has written
         # does not start without it, so a restoration that was interrupted has to be repeated.
         (checkpoint / "metadata").unlink(missing_ok=True)
         delete(checkpoint)
-        last = made.parent / f"{made.name}.metadata"
-        (made / "metadata").replace(last)
-        made.rename(checkpoint)
+        last = folder.parent / f"{folder.name}.metadata"
+        (folder / "metadata").replace(last)
+        folder.rename(checkpoint)
         last.rename(checkpoint / "metadata")
         return
     old = checkpoint.parent / f"{checkpoint.name}.replaced"
     delete(old)
     if checkpoint.exists():
         checkpoint.rename(old)
-    made.rename(checkpoint)
+    folder.rename(checkpoint)
     delete(old)
 
 

@@ -56,12 +56,12 @@ def note(registry: Registry, settings: Settings, jobs: Collection[str]) -> None:
         log.warning("the settings of this start are not kept for replays", reason=str(error))
 
 
-def differing(version: Version, known: Mapping[str, Version]) -> dict[str, Any]:
+def differing(version: Version, versions: Mapping[str, Version]) -> dict[str, Any]:
     """The settings in which a version differs from its base; the first version: from the defaults.
 
     Args:
         version: The version.
-        known: All versions by name; a base that was retired is not among them.
+        versions: All versions by name; a base that was retired is not among them.
 
     >>> first = Version.first().model_copy(update={"ran": {"detector.emit": "all", "detector.threshold": 50.0}})
     >>> second = Version(name="v2", base="v1", jobs=("sink",), ran=first.ran, settings={"detector.threshold": 30.0})
@@ -69,7 +69,7 @@ def differing(version: Version, known: Mapping[str, Version]) -> dict[str, Any]:
     >>> [differing(version, known) for version in known.values()]
     [{'detector.emit': 'all'}, {'detector.threshold': 30.0}]
     """
-    base = known.get(version.base or "")
+    base = versions.get(version.base or "")
     if version.base and base is None:
         return dict(version.settings)
     before = base.ran | base.settings if base else _defaults()

@@ -18,7 +18,7 @@ from datagen.simulator.incidents import InjectedIncident
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.incidents.episode import Episode
-from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.job import rules
 from tests.benchmarks import kinds
 from tests.benchmarks.measures.news import NEWS, episodes_of, news_of
@@ -89,7 +89,7 @@ def _short(at: pl.Expr) -> pl.Expr:
     return kinds.START + (at - kinds.START) // FASTER
 
 
-def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, str]) -> dict[str, Any]:
+def _figures(made: list[GroupedIncident], truths: list[GroundTruth], parents: dict[str, str]) -> dict[str, Any]:
     held = [_events(found.episodes, truths, parents) for found in made]
     events = {event for some in held for event in some}
     hosts = [found for found, some in zip(made, held, strict=True) if any(e.startswith("outage-host") for e in some)]

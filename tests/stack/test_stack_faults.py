@@ -45,7 +45,7 @@ def seconds_to_next(results: Results) -> float:
     """Waits until Elasticsearch answers, then for a result that it does not have yet; says how long that took."""
     answers = len(results.course)
     answered = wait_for(lambda: results.look() >= 0 and len(results.course) > answers, RECOVERY_SECONDS, "an answer")
-    before = results.known
+    before = results.last
     return answered + wait_for(lambda: results.look() > before, RECOVERY_SECONDS, "a new result")
 
 

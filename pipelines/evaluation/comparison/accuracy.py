@@ -11,7 +11,7 @@ import polars as pl
 
 from pipelines.evaluation.bootstrap import Interval, paired
 from pipelines.evaluation.comparison.common import CommonTimes
-from pipelines.evaluation.judge import AlertLevel, Judged, judge_news
+from pipelines.evaluation.judge import AlertLevel, JudgedTimes, judge_news
 from pipelines.evaluation.truth import Span
 
 _MONTH_DAYS = 30
@@ -73,7 +73,7 @@ def accuracy(
     """
     elsewhere = (times.start, times.end) if all(times.sparse) and times.start and times.end else None
     judged = times.judged.rename({"from_": "first", "to": "last"})
-    levels = [judge_news(verdicts, spans, Judged(judged, elsewhere)) for verdicts in (first, second)]
+    levels = [judge_news(verdicts, spans, JudgedTimes(judged, elsewhere)) for verdicts in (first, second)]
     found = [np.array([delay is not None for delay in level.found], float) for level in levels]
     comparable = len(found[0]) == len(found[1]) > 1
     return Accuracy.of(levels[0]), Accuracy.of(levels[1]), paired(found[1], found[0]) if comparable else None

@@ -205,9 +205,9 @@ def _during(verdicts: pl.DataFrame, alarm: dict[str, Any]) -> pl.DataFrame:
     return around(verdicts, alarm, 0)
 
 
-def _months(judged: pl.DataFrame) -> float:
+def _months(windows: pl.DataFrame) -> float:
     """Judged time, summed over all series, in months of 30 days."""
-    return float((judged["to"] - judged["from_"]).sum()) / (_DAY_MS * _MONTH_DAYS)
+    return float((windows["to"] - windows["from_"]).sum()) / (_DAY_MS * _MONTH_DAYS)
 
 
 def _readable(difference: Difference, names: Sequence[str]) -> dict[str, Any]:

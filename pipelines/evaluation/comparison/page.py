@@ -34,41 +34,41 @@ img{max-width:100%;height:auto}section.difference{margin:1.6rem 0;padding:.4rem 
 """
 
 
-def page(found: Comparison, now: int) -> str:
+def page(comparison: Comparison, now: int) -> str:
     """The page.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         now: When it is written, epoch milliseconds.
     """
-    names = [version.name for version in found.versions]
-    summary, numbers, only = incidents(found)
+    names = [version.name for version in comparison.versions]
+    summary, numbers, only = incidents(comparison)
     title = f"{names[0]} and {names[1]} compared"
     parts = [
         f"<h1>{_text(title)}</h1>",
         f'<p class="lead">{_text(summary)}</p>',
         *([_table(["incidents", *names], numbers)] if numbers else []),
         *(["<ul>", *(f"<li>{_text(each)}</li>" for each in only), "</ul>"] if only else []),
-        f'<p class="lead">{_text(headline(found))}</p>',
+        f'<p class="lead">{_text(headline(comparison))}</p>',
         "<ul>",
-        *(f"<li>{_text(sentence)}</li>" for sentence in compared(found)),
+        *(f"<li>{_text(sentence)}</li>" for sentence in compared(comparison)),
         "</ul>",
         "<h2>Alarms</h2>",
         "<p>An alarm is a time in which one metric of one machine was news that an operator should look at. Alarms of "
         "the two versions that lie in one incident, or fewer than 12 windows apart, are the same alarm.</p>",
-        *(part for by in GROUPS for part in _group(found, by, names)),
+        *(part for by in GROUPS for part in _group(comparison, by, names)),
         "<h2>Which version is right</h2>",
-        *_quality(found, names),
+        *_quality(comparison, names),
         "<h2>The differences that tell most</h2>",
-        *_differences(found, names),
+        *_differences(comparison, names),
         f'<p class="note">Written at {_text(iso(now))} by newnormal compare. All times are UTC.</p>',
     ]
     head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _group(found: Comparison, by: str, names: Sequence[str]) -> list[str]:
-    table = counts(found.alarms, by)
+def _group(comparison: Comparison, by: str, names: Sequence[str]) -> list[str]:
+    table = counts(comparison.alarms, by)
     if not table.height:
         return [f"<p>Neither version raised an alarm, so there is none by {GROUPS[by]}.</p>"]
     heads = [GROUPS[by], names[0], names[1], *(_HEADINGS[outcome].format(*names) for outcome in OUTCOMES)]
@@ -78,29 +78,32 @@ def _group(found: Comparison, by: str, names: Sequence[str]) -> list[str]:
     return [f"<h3>By {GROUPS[by]}</h3>", _table(heads, rows), *note]
 
 
-def _quality(found: Comparison, names: Sequence[str]) -> list[str]:
-    rows, notes = quality(found)
+def _quality(comparison: Comparison, names: Sequence[str]) -> list[str]:
+    rows, notes = quality(comparison)
     return [*([_table(["", *names], rows)] if rows else []), *(f"<p>{_text(note)}</p>" for note in notes)]
 
 
-def _differences(found: Comparison, names: Sequence[str]) -> list[str]:
-    if not found.differences:
+def _differences(comparison: Comparison, names: Sequence[str]) -> list[str]:
+    if not comparison.differences:
         return ["<p>No alarm differs.</p>"]
     rule = (
         "They are ordered by how far the highest scores of the two versions are apart; new and gone alarms and those "
         "of another kind come before those that only moved. Each further difference of a machine, a metric, or an "
         "outcome and kind that is already shown counts half, so that different ones are shown."
     )
-    return [f"<p>{rule}</p>", *(_difference(found, each, names, at) for at, each in enumerate(found.differences, 1))]
+    return [
+        f"<p>{rule}</p>",
+        *(_difference(comparison, each, names, at) for at, each in enumerate(comparison.differences, 1)),
+    ]
 
 
-def _difference(found: Comparison, difference: Difference, names: Sequence[str], at: int) -> str:
+def _difference(comparison: Comparison, difference: Difference, names: Sequence[str], at: int) -> str:
     alarm = difference.alarm
     what = _HEADINGS[alarm["outcome"]].format(*names)
     heading = f"{at}. {alarm['metric']} of {alarm['entity']} — {what}"
     when = f"{iso(alarm['start'])} to {iso(alarm['end'])}"
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in difference.reasons)
-    image = base64.b64encode(_plot(found, alarm)).decode()
+    image = base64.b64encode(_plot(comparison, alarm)).decode()
     alternative = _text(f"Values, expected bands and scores of both versions, {when}")
     return (
         f'<section class="difference"><h3>{_text(heading)}</h3><p class="note">{_text(when)}</p>'
@@ -108,12 +111,12 @@ def _difference(found: Comparison, difference: Difference, names: Sequence[str],
     )
 
 
-def _plot(found: Comparison, alarm: dict[str, Any]) -> bytes:
-    step = found.times.step
+def _plot(comparison: Comparison, alarm: dict[str, Any]) -> bytes:
+    step = comparison.times.step
     shown = {**alarm, "end": min(alarm["end"], alarm["start"] + _LONGEST_WINDOWS * step)}
     versions = [
         (version.name, around(version.verdicts, shown, _MARGIN_WINDOWS * step), version.threshold)
-        for version in found.versions
+        for version in comparison.versions
     ]
     out = io.BytesIO()
     plots.difference(versions, (alarm["start"], shown["end"]), alarm["metric"], out)

@@ -19,11 +19,11 @@ _MARGIN, _LONGEST = 60, 240
 _POINT = ("actual", "typical", "lower", "upper", "record_score", "kind")
 
 
-def told(found: Comparison, unreadable: int, now: int) -> dict[str, Any]:
+def told(comparison: Comparison, unreadable: int, now: int) -> dict[str, Any]:
     """The comparison as plain data.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         unreadable: How many messages could not be read.
         now: When it was made, epoch milliseconds.
 
@@ -33,36 +33,36 @@ def told(found: Comparison, unreadable: int, now: int) -> dict[str, Any]:
         of rows that are left out), ``outcomes`` (the last columns of each row), ``quality`` (``rows`` and ``notes``),
         and ``differences``: of each the alarm, the ``reasons``, and for both versions the ``points`` around it.
     """
-    rows, notes = quality(found)
-    summary, numbers, only = incidents(found)
-    sentences = compared(found)
+    rows, notes = quality(comparison)
+    summary, numbers, only = incidents(comparison)
+    sentences = compared(comparison)
     if unreadable:
         sentences.append(f"{unreadable:,} messages could not be read and are left out.")
     return {
-        "versions": [version.name for version in found.versions],
+        "versions": [version.name for version in comparison.versions],
         "at": now,
         "incidents": {"summary": summary, "rows": [[*map(figure, row)] for row in numbers], "only": only},
-        "headline": headline(found),
+        "headline": headline(comparison),
         "sentences": sentences,
         "outcomes": list(OUTCOMES),
-        "tables": [_table(found, by) for by in GROUPS],
+        "tables": [_table(comparison, by) for by in GROUPS],
         "quality": {"rows": [[*map(figure, row)] for row in rows], "notes": notes},
-        "differences": [_difference(found, each) for each in found.differences],
+        "differences": [_difference(comparison, each) for each in comparison.differences],
     }
 
 
-def _table(found: Comparison, by: str) -> dict[str, Any]:
-    table = counts(found.alarms, by)
+def _table(comparison: Comparison, by: str) -> dict[str, Any]:
+    table = counts(comparison.alarms, by)
     rows = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(ROWS).rows()]
     return {"by": GROUPS[by], "rows": rows, "more": table.height - len(rows)}
 
 
-def _difference(found: Comparison, difference: Difference) -> dict[str, Any]:
-    alarm, step = difference.alarm, found.times.step
+def _difference(comparison: Comparison, difference: Difference) -> dict[str, Any]:
+    alarm, step = difference.alarm, comparison.times.step
     shown = {**alarm, "end": min(alarm["end"], alarm["start"] + _LONGEST * step)}
     versions = [
         {"version": version.name, "reason": reason, "points": _points(around(version.verdicts, shown, _MARGIN * step))}
-        for version, reason in zip(found.versions, difference.reasons, strict=True)
+        for version, reason in zip(comparison.versions, difference.reasons, strict=True)
     ]
     names = ("entity", "metric", "start", "end", "outcome", "kind0", "kind1", "highest0", "highest1")
     span = [alarm["start"] - _MARGIN * step, shown["end"] + _MARGIN * step]

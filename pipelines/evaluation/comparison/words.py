@@ -39,11 +39,11 @@ def figure(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def incidents(found: Comparison) -> tuple[str, list[list[object]], list[str]]:
+def incidents(comparison: Comparison) -> tuple[str, list[list[object]], list[str]]:
     """The incidents of both: in a sentence; as rows of a table with a figure for each version; those of one only."""
-    if found.incidents is None:
+    if comparison.incidents is None:
         return "The incidents of both versions are not known, so only their alarms are compared.", [], []
-    names, both = [version.name for version in found.versions], found.incidents
+    names, both = [version.name for version in comparison.versions], comparison.incidents
     rows: list[list[object]] = [["incidents", *(len(each.found) for each in both)]]
     rows += [
         [f"of them {severity}", *(each.severities.get(severity, 0) for each in both)]
@@ -90,10 +90,14 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def headline(found: Comparison) -> str:
+def headline(comparison: Comparison) -> str:
     """What the comparison has found, in one or two sentences."""
-    (one, two), outcomes, agreed = (version.name for version in found.versions), found.outcomes(), found.agreement
-    if found.times.start is None:
+    (one, two), outcomes, agreed = (
+        (version.name for version in comparison.versions),
+        comparison.outcomes(),
+        comparison.agreement,
+    )
+    if comparison.times.start is None:
         return f"There is no event time that both {one} and {two} have judged, so nothing can be compared."
     begin = ""
     if agreed.alike is not None:
@@ -110,10 +114,10 @@ def headline(found: Comparison) -> str:
     )
 
 
-def compared(found: Comparison) -> list[str]:
+def compared(comparison: Comparison) -> list[str]:
     """What is compared, and what is not."""
-    names, times, agreed = [version.name for version in found.versions], found.times, found.agreement
-    sentences = _settings(found)
+    names, times, agreed = [version.name for version in comparison.versions], comparison.times, comparison.agreement
+    sentences = _settings(comparison)
     if times.start is not None and times.end is not None:
         sentences.append(
             f"Only event times that both have judged are compared: {times.series:,} series, from {iso(times.start)} to "
@@ -146,9 +150,9 @@ def compared(found: Comparison) -> list[str]:
     return sentences
 
 
-def _settings(found: Comparison) -> list[str]:
+def _settings(comparison: Comparison) -> list[str]:
     """In which settings the versions differ; empty if in none."""
-    names, (one, two) = [version.name for version in found.versions], found.settings()
+    names, (one, two) = [version.name for version in comparison.versions], comparison.settings()
     told = []
     for setting in sorted(one | two):
         values = [
@@ -158,16 +162,16 @@ def _settings(found: Comparison) -> list[str]:
     return [f"The settings differ: {'; '.join(told)}."] if told else []
 
 
-def quality(found: Comparison) -> tuple[list[list[object]], list[str]]:
+def quality(comparison: Comparison) -> tuple[list[list[object]], list[str]]:
     """The rows of a table with a figure for each version, and notes below it."""
-    rates: list[object] = ["alarms for each series and month", *found.alarm_rates]
-    if found.accuracy is None:
+    rates: list[object] = ["alarms for each series and month", *comparison.alarm_rates]
+    if comparison.accuracy is None:
         note = (
             "There are no labels and no ground truth of this time, so precision and recall are not known. "
             "`newnormal label` writes labels; --labels reads them from a file."
         )
         return [rates], [note]
-    one, two, higher = found.accuracy
+    one, two, higher = comparison.accuracy
     rows: list[list[object]] = [
         ["labelled times in which something was wrong", one.spans, two.spans],
         ["recall: share of them with an alarm", one.recall, two.recall],
@@ -179,7 +183,7 @@ def quality(found: Comparison) -> tuple[list[list[object]], list[str]]:
     ]
     notes = ["An alarm that no label explains counts as false, so these figures need labels of all that was wrong."]
     if higher is not None:
-        names = [version.name for version in found.versions]
+        names = [version.name for version in comparison.versions]
         notes.append(
             f"The recall of {names[1]} is higher by {higher.mean:+.3f} (95 % interval {higher.low:+.3f} to "
             f"{higher.high:+.3f}, bootstrap over the labelled times)."

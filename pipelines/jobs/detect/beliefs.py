@@ -125,7 +125,7 @@ def changed(columns: Columns, rows: Ints, belief: Belief) -> Ints:
     return at
 
 
-class Said(NamedTuple):
+class SeriesBeliefs(NamedTuple):
     """What is said of some series.
 
     Attributes:
@@ -138,34 +138,34 @@ class Said(NamedTuple):
     belief: Belief
     regimes: Array
 
-    def at(self, row: int) -> Said:
+    def at(self, row: int) -> SeriesBeliefs:
         """What is said of one of the series."""
-        return Said([self.names[row]], self.belief.at(np.array([row])), self.regimes[[row]])
+        return SeriesBeliefs([self.names[row]], self.belief.at(np.array([row])), self.regimes[[row]])
 
 
-def latest(said: list[Said], others: list[pl.DataFrame]) -> pl.DataFrame:
+def latest(verdicts: list[SeriesBeliefs], others: list[pl.DataFrame]) -> pl.DataFrame:
     """The last belief about each series, as records of `SeriesState`; a frame without rows if there are none.
 
     Args:
-        said: What is said, in order of time for each series.
+        verdicts: What is said, in order of time for each series.
         others: Further records.
     """
-    frames = [*([_frame(said)] if said else []), *others]
+    frames = [*([_frame(verdicts)] if verdicts else []), *others]
     if not frames:
         return pl.DataFrame(schema=SCHEMA)
     whole = pl.concat(frames).sort("window_end", maintain_order=True)
     return whole.unique(("entity", "metric"), keep="last", maintain_order=True)
 
 
-def _frame(said: list[Said]) -> pl.DataFrame:
-    belief = Belief(*(np.concatenate(column) for column in zip(*(each.belief for each in said), strict=True)))
-    regimes = np.concatenate([each.regimes for each in said])
+def _frame(verdicts: list[SeriesBeliefs]) -> pl.DataFrame:
+    belief = Belief(*(np.concatenate(column) for column in zip(*(each.belief for each in verdicts), strict=True)))
+    regimes = np.concatenate([each.regimes for each in verdicts])
     numbers = {name: getattr(belief, name) for name in ("actual", "typical", "lower", "upper")}
     known = [[level for level in row if level == level] for row in regimes.tolist()]  # noqa: PLR0124  without NaN
     made = pl.DataFrame(
         {
-            "entity": [entity for each in said for entity, _ in each.names],
-            "metric": [metric for each in said for _, metric in each.names],
+            "entity": [entity for each in verdicts for entity, _ in each.names],
+            "metric": [metric for each in verdicts for _, metric in each.names],
             "window_start": belief.start,
             "window_end": belief.end,
             "kind": _KINDS.gather(belief.kind),

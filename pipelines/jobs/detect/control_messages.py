@@ -125,9 +125,9 @@ class ControlMessages:
     def rescale(states: Rescaling) -> None:
         """Gives the new shards of a job the rules and labels that the old ones know."""
 
-        def merged(known: list[dict[str, list[list[Any]]]]) -> dict[str, list[list[Any]]]:
+        def merged(parts: list[dict[str, list[list[Any]]]]) -> dict[str, list[list[Any]]]:
             return {
-                name: [list(row) for row in dict.fromkeys(tuple(row) for each in known for row in each.get(name, []))]
+                name: [list(row) for row in dict.fromkeys(tuple(row) for each in parts for row in each.get(name, []))]
                 for name in ("rules", "labels", "late")
             }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 
 def circles(
-    names: Iterable[str], following: Callable[[str], Iterable[str]], known: Collection[str] = ()
+    names: Iterable[str], following: Callable[[str], Iterable[str]], machines: Collection[str] = ()
 ) -> Iterator[list[str]]:
     """All that can be reached from some names, in groups that lead to each other; the work grows with the edges.
 
@@ -15,7 +15,7 @@ def circles(
     Args:
         names: Where the ways begin.
         following: The next names of each name.
-        known: Names that are left out, with all ways on from them.
+        machines: Names that are left out, with all ways on from them.
 
     >>> calls = {"web": "a", "a": "b", "b": "ca", "c": ""}
     >>> [sorted(group) for group in circles(["web"], lambda name: calls[name])]
@@ -26,7 +26,7 @@ def circles(
     path: list[str] = []
     inside: set[str] = set()
     for start in names:
-        if start in number or start in known:
+        if start in number or start in machines:
             continue
         walks = [(start, iter(following(start)))]
         number[start] = lowest[start] = len(number)
@@ -35,7 +35,7 @@ def circles(
         while walks:
             name, ways = walks[-1]
             for each in ways:
-                if each in known:
+                if each in machines:
                     continue
                 if each not in number:
                     number[each] = lowest[each] = len(number)

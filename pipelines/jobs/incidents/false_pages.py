@@ -50,9 +50,9 @@ class Lately:
     at: Sequence[int] = ()
     weights: Sequence[float] = ()
 
-    def with_those_over(self, found: Iterable[tuple[int | None, Sequence[Episode]]]) -> Lately:
+    def with_those_over(self, groups: Iterable[tuple[int | None, Sequence[Episode]]]) -> Lately:
         """Adds incidents, each with when it is over; not those that last, nor those of what has stopped."""
-        known = [(over, weight(some)) for over, some in found if over is not None and some and not has_stopped(some)]
+        known = [(over, weight(some)) for over, some in groups if over is not None and some and not has_stopped(some)]
         at, weights = [over for over, _ in known], [weighed for _, weighed in known]
         return Lately(self.began, (*self.at, *at), (*self.weights, *weights))
 

@@ -50,7 +50,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Found:
+class GroupedIncident:
     """An incident, the ids that its episodes would give, and when it is over for good.
 
     Attributes:
@@ -61,7 +61,7 @@ class Found:
         level: The severity that was needed for that.
         calm: Event time at which it is resolved, epoch milliseconds; ``None`` while it lasts.
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
-        said: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
+        acknowledged_at: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
         like: See `Linked`: incidents with a number in common may still turn out to be one, until both are over.
         heard: When the last message on a silence was sent, epoch milliseconds; 0: it is no incident of a silence.
     """
@@ -73,12 +73,12 @@ class Found:
     level: float
     calm: int | None
     over: int | None
-    said: int
+    acknowledged_at: int
     like: frozenset[int] = frozenset()
     heard: int = 0
 
 
-def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[Found]:
+def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[GroupedIncident]:
     """The incidents at a watermark, in the order in which they were reported.
 
     Args:
@@ -93,7 +93,7 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
     return sorted(_as_promised(found, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
 
 
-def _as_promised(found: Sequence[Found], site: Site, rules: Rules) -> list[Found]:
+def _as_promised(found: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
     """The incidents, each notable or not by the severity from which few enough are false when it is reported."""
     lately = site.lately.with_those_over((each.over, each.episodes) for each in found)
     levels = least_severity(lately, [each.incident.opened for each in found], rules.false_pages, rules.score)
@@ -116,7 +116,9 @@ def episode_id(site: str, episode: Episode) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement]], rules: Rules, now: int) -> Found:
+def _incident(
+    linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement]], rules: Rules, now: int
+) -> GroupedIncident:
     group = linked.bursts
     episodes = sorted((e for burst in group for e in burst.episodes), key=lambda e: e.order)
     first = episodes[0]
@@ -176,7 +178,9 @@ def _incident(linked: Linked, site: Site, moves: Mapping[str, Sequence[Placement
     )
     most = max(came, *Counter(burst.entity for burst in group).values())
     last = end + rules.patience(most) * (rules.quiet + rules.reopen) if end is not None else None
-    return Found(incident, ids, tuple(episodes), False, rules.score, calm, last, said.time if said else 0, linked.like)
+    return GroupedIncident(
+        incident, ids, tuple(episodes), False, rules.score, calm, last, said.time if said else 0, linked.like
+    )
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:

@@ -12,7 +12,7 @@ MANY = 3
 
 
 def by_likeness(
-    found: Sequence[Burst], groups: Groups, places: Sequence[frozenset[str]], again: Collection[int], rules: Rules
+    bursts: Sequence[Burst], groups: Groups, places: Sequence[frozenset[str]], again: Collection[int], rules: Rules
 ) -> Groups:
     """Links bursts of different machines that begin within `Rules.together` and show the same.
 
@@ -24,7 +24,7 @@ def by_likeness(
     meanwhile.
 
     Args:
-        found: The bursts, in the order of their onsets.
+        bursts: The bursts, in the order of their onsets.
         groups: The groups of bursts until now; changed.
         places: For each burst the roots of its machine in the topology; empty if it has no place there.
         again: The bursts with which machines show again what they have shown for longer.
@@ -34,15 +34,15 @@ def by_likeness(
         The bursts that show the same one after another, whether they are linked or not: how many groups they are by the
         other rules decides that, and may still change for as long as one of them lasts.
     """
-    like = Groups(len(found))
+    like = Groups(len(bursts))
     latest: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for i, burst in enumerate(found):
+    for i, burst in enumerate(bursts):
         if not burst.shows or not burst.strong or i in again:
             continue
         for (shows, place), j in list(latest.items()):
-            if burst.onset - found[j].onset > rules.together:
+            if burst.onset - bursts[j].onset > rules.together:
                 del latest[shows, place]
-            elif alike(shows, burst.shows) and burst.onset - found[like.find(j)].onset <= rules.quiet + rules.reopen:
+            elif alike(shows, burst.shows) and burst.onset - bursts[like.find(j)].onset <= rules.quiet + rules.reopen:
                 like.unite(i, j)
                 apart = bool(place) and bool(places[i]) and place.isdisjoint(places[i])
                 if (len(shows & burst.shows) > 1 or burst.silent) and not apart:
@@ -51,7 +51,7 @@ def by_likeness(
     many = [
         members
         for members in like.members()
-        if len({places[i] or frozenset({found[i].entity}) for i in members}) >= MANY
+        if len({places[i] or frozenset({bursts[i].entity}) for i in members}) >= MANY
         and len({groups.find(i) for i in members}) >= MANY
     ]
     for members in many:

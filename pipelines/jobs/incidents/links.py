@@ -70,55 +70,55 @@ def linked(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: i
     return [Linked(tuple(found[i] for i in part), frozenset(map(like.find, part))) for part in parts]
 
 
-def _bounded(found: Sequence[Burst], group: Sequence[int], longest: int) -> Iterator[Sequence[int]]:
+def _bounded(bursts: Sequence[Burst], group: Sequence[int], longest: int) -> Iterator[Sequence[int]]:
     """Parts of a group, in order, each of which begins within so many milliseconds after its first burst."""
     first = 0
     for i in range(1, len(group) + 1):
-        if i == len(group) or found[group[i]].onset > found[group[first]].onset + longest:
+        if i == len(group) or bursts[group[i]].onset > bursts[group[first]].onset + longest:
             yield group[first:i]
             first = i
 
 
-def _strong_by_name(found: Sequence[Burst]) -> dict[str, list[int]]:
+def _strong_by_name(bursts: Sequence[Burst]) -> dict[str, list[int]]:
     """The bursts of each machine with strong evidence, in the order of their onsets."""
     machines: dict[str, list[int]] = defaultdict(list)
-    for i, burst in enumerate(found):
+    for i, burst in enumerate(bursts):
         if burst.strong:
             machines[burst.entity].append(i)
     return machines
 
 
 def _by_topology(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
+    bursts: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
 ) -> set[int]:
     """Links bursts to those of the machines below; returns those that are effects of these."""
     below: dict[str, list[int]] = defaultdict(list)
     for entity, own in of.items():
         for i in own:
-            for above in topology.above(entity, found[i].onset):
+            for above in topology.above(entity, bursts[i].onset):
                 below[above].append(i)
     effects = set()
     for entity in sorted(below.keys() & of.keys()):
         some = sorted(below[entity])
-        onsets = [found[j].onset for j in some]
+        onsets = [bursts[j].onset for j in some]
         for i in of[entity]:
-            onset = found[i].onset
+            onset = bursts[i].onset
             near = some[bisect_left(onsets, onset - rules.related) : bisect_right(onsets, onset + rules.related)]
             if not near:
                 continue
-            cause = min(near, key=lambda j: (abs(found[j].onset - onset), j))
-            if onset >= min(found[j].onset for j in near) and len({found[j].entity for j in near}) < MANY:
+            cause = min(near, key=lambda j: (abs(bursts[j].onset - onset), j))
+            if onset >= min(bursts[j].onset for j in near) and len({bursts[j].entity for j in near}) < MANY:
                 # a host shows what its machines do; a service that is called is no effect of those that call it
-                if topology.parent(found[cause].entity, found[cause].onset) == entity != found[cause].entity:
+                if topology.parent(bursts[cause].entity, bursts[cause].onset) == entity != bursts[cause].entity:
                     effects.add(i)
-                near = [j for j in near if alike(found[cause].shows, found[j].shows)]
+                near = [j for j in near if alike(bursts[cause].shows, bursts[j].shows)]
             for j in near:
                 groups.unite(i, j)
     return effects
 
 
 def _by_move(
-    found: Sequence[Burst],
+    bursts: Sequence[Burst],
     of: Mapping[str, list[int]],
     groups: Groups,
     moves: Mapping[str, Sequence[Placement]],
@@ -128,13 +128,13 @@ def _by_move(
         for move in own:
             if move.entity == name:
                 places = (name, move.moved_from or "", move.parent or "")
-                near = [i for place in places for i in of.get(place, ()) if with_move(found[i], move, rules)]
+                near = [i for place in places for i in of.get(place, ()) if with_move(bursts[i], move, rules)]
                 for i in near[1:]:
                     groups.unite(near[0], i)
 
 
 def _weak(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
+    bursts: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
 ) -> None:
     """Adds each weak burst to the strong one that it probably belongs to; no two strong ones are linked by it."""
     below: dict[str, list[str]] = defaultdict(list)
@@ -142,17 +142,17 @@ def _weak(
         placed = topology.placements[entity]
         for name in {name: 0 for name in (placed.moved_from, *placed.above) if name}:
             below[name].append(entity)
-    for i, burst in enumerate(found):
+    for i, burst in enumerate(bursts):
         if burst.strong:
             continue
         beside = list(topology.above(burst.entity, burst.onset))
         beside += [e for e in below.get(burst.entity, ()) if burst.entity in topology.above(e, burst.onset)]
-        near = [j for j in of.get(burst.entity, ()) if _around(burst, found[j], rules)]
+        near = [j for j in of.get(burst.entity, ()) if _around(burst, bursts[j], rules)]
         near = near or [
-            j for name in beside for j in of.get(name, ()) if abs(burst.onset - found[j].onset) <= rules.together
+            j for name in beside for j in of.get(name, ()) if abs(burst.onset - bursts[j].onset) <= rules.together
         ]
         if near:
-            groups.unite(i, min(near, key=lambda j: (abs(found[j].onset - burst.onset), j)))
+            groups.unite(i, min(near, key=lambda j: (abs(bursts[j].onset - burst.onset), j)))
 
 
 def _around(weak: Burst, strong: Burst, rules: Rules) -> bool:

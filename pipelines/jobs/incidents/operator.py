@@ -24,10 +24,10 @@ from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.false_pages import KEPT, NOTHING_YET, Lately
-from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
 from pipelines.jobs.incidents.silences import silent
-from pipelines.jobs.incidents.site_messages import Known
+from pipelines.jobs.incidents.site_messages import LastMessages
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts
 
@@ -93,7 +93,7 @@ class _Grouping(Processor):
         now = min(progress.now, self.last)
         if not batch.height and now < note["next"]:
             return Results(pl.DataFrame(), held=StateCounts(keys=note.get("keys")))
-        known = Known(note["texts"])
+        known = LastMessages(note["texts"])
         known.take(batch)
         news = batch.filter(pl.col("entity").is_not_null()) if batch.height else pl.DataFrame(schema=ROWS)
         stored = state.get(_SEGMENT)
@@ -135,12 +135,12 @@ class _Grouping(Processor):
         }
         return Results(_frame(changed), held=StateCounts(keys=len(kept)))
 
-    def _silences(self, known: Known, written: Mapping[str, Written], now: int) -> list[Found]:
+    def _silences(self, messages: LastMessages, written: Mapping[str, Written], now: int) -> list[GroupedIncident]:
         """The incidents of silences; of those that were over before the watermark was first known, none is made."""
         if now == NEVER:
             return []
         before = now - self.kept
-        found = silent(self.site, known.silences(), known.rules(), known.acknowledgements(), self.last)
+        found = silent(self.site, messages.silences(), messages.rules(), messages.acknowledgements(), self.last)
         return [each for each in found if each.over is None or each.over >= before or not each.ids.isdisjoint(written)]
 
     def rescale(self, states: Rescaling) -> None:
@@ -154,7 +154,7 @@ class _Grouping(Processor):
 
         states.note(_NOTE, merged)
 
-    def _without(self, over: list[Found], old: pl.DataFrame, now: int) -> pl.DataFrame:
+    def _without(self, over: list[GroupedIncident], old: pl.DataFrame, now: int) -> pl.DataFrame:
         """The episodes without those of incidents that are over.
 
         Ends that concern none of the others are left out too, and so are lines that were new to machines without them.
@@ -180,19 +180,21 @@ class _Grouping(Processor):
         )
         return left.filter(concern | recent.fill_null(False)).select(*PARTS)
 
-    def _done(self, over: list[Found], found: list[Found], written: dict[str, Written], now: int) -> list[str]:
+    def _done(
+        self, over: list[GroupedIncident], incidents: list[GroupedIncident], written: dict[str, Written], now: int
+    ) -> list[str]:
         """The written incidents that can no longer change: those that are over, and those that were taken back."""
         past = {name for each in over for name in each.ids}
-        alive = {name for each in found for name in each.ids}
+        alive = {name for each in incidents for name in each.ids}
         back = [name for name in written if name not in alive]
         past |= {name for name in back if Incident.from_json(written[name].text).updated < now - 2 * self.kept}
         return [name for name in written if name in past]
 
-    def _next(self, found: Found, now: int) -> int:
+    def _next(self, incident: GroupedIncident, now: int) -> int:
         """The watermark at which an incident changes by itself, epoch milliseconds."""
         rules = self.rules
-        lasting = [e.until + rules.longest for e in found.episodes if e.closed is None]
-        resolved = [] if found.over is None else [*_numbers(found.calm), found.over + self.kept + 1]
+        lasting = [e.until + rules.longest for e in incident.episodes if e.closed is None]
+        resolved = [] if incident.over is None else [*_numbers(incident.calm), incident.over + self.kept + 1]
         return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
 
     def _due_again(self, incident: Incident, written: Mapping[str, Written]) -> int:
@@ -210,17 +212,17 @@ class _Grouping(Processor):
         return pl.DataFrame(rows, _WRITTEN, orient="row")
 
 
-def _changes(found: list[Found], written: dict[str, Written], now: int, again: int) -> list[Incident]:
+def _changes(incidents: list[GroupedIncident], written: dict[str, Written], now: int, again: int) -> list[Incident]:
     """The incidents that differ from what was written, or were written long ago; ``written`` is brought up to date.
 
     A revision is the event time up to which the incident was seen: the watermark, or when an operator spoke of it
     since. What was computed anew, after a restore or without the checkpoint, thus replaces what was written before as
     soon as it has seen more, however many revisions there were.
     """
-    told = [each for each in found if each.notable or not each.ids.isdisjoint(written)]
+    told = [each for each in incidents if each.notable or not each.ids.isdisjoint(written)]
     present = {each.incident.id: each.incident for each in told}
-    whole = {name: each.incident for each in found for name in each.ids}
-    seen = {each.incident.id: max(each.said, now) for each in told}
+    whole = {name: each.incident for each in incidents for name in each.ids}
+    seen = {each.incident.id: max(each.acknowledged_at, now) for each in told}
     heard = {each.incident.id: max(each.heard, now) for each in told}
     for missing in sorted(written.keys() - present.keys()):
         last = Incident.from_json(written[missing].text)
@@ -247,16 +249,16 @@ def _changes(found: list[Found], written: dict[str, Written], now: int, again: i
     return changed
 
 
-def _over_for_good(found: list[Found], before: int, longest: int) -> list[Found]:
+def _over_for_good(incidents: list[GroupedIncident], before: int, longest: int) -> list[GroupedIncident]:
     """The incidents that were over before an instant, and with which none that lasts may turn out to be one.
 
     What was over so many milliseconds before it is over, whatever goes on that is like it: a chain of them has an end.
     """
 
-    def lasts(each: Found) -> bool:
+    def lasts(each: GroupedIncident) -> bool:
         return each.over is None or each.over >= before
 
-    lasting, over = [each for each in found if lasts(each)], [each for each in found if not lasts(each)]
+    lasting, over = [each for each in incidents if lasts(each)], [each for each in incidents if not lasts(each)]
     alive: set[int] = set()
     while lasting:
         alive.update(*(each.like for each in lasting))

@@ -37,7 +37,7 @@ class _Sequence:
 
 
 def by_machine(
-    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, effects: Collection[int], rules: Rules
+    bursts: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, effects: Collection[int], rules: Rules
 ) -> set[int]:
     """Links a burst to one before it of the same machine that has not been over for `Rules.quiet` and `Rules.reopen`.
 
@@ -49,7 +49,7 @@ def by_machine(
     later than `Rules.longest` after the first begins anew: nothing depends on what was before, which may be forgotten.
 
     Args:
-        found: The bursts, in the order of their onsets.
+        bursts: The bursts, in the order of their onsets.
         of: The bursts of each machine with strong evidence, in the same order.
         groups: The groups of bursts until now; changed.
         effects: Bursts that show what another machine does; they begin anew.
@@ -62,7 +62,7 @@ def by_machine(
     for own in of.values():
         known: list[tuple[int, _Sequence]] = []
         for i in own:
-            burst = found[i]
+            burst = bursts[i]
             known = [each for each in known if _holds(each[1], burst, rules)]
             open_ones = [] if i in effects else known
             same = [each for each in open_ones if any(alike(burst.shows, other) for other in each[1].shows)]

@@ -9,7 +9,7 @@ from pipelines.contracts.explanations.quantities import duration, instant
 from pipelines.contracts.records import Acknowledgement, Incident, Rule, Silence
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import ZONE
-from pipelines.jobs.incidents.grouping import Found
+from pipelines.jobs.incidents.grouping import GroupedIncident
 from pipelines.jobs.incidents.muting import told_at
 
 _ALL, _ONE = 95, 60
@@ -22,7 +22,7 @@ def silent(
     rules: Iterable[Rule],
     acknowledgements: Mapping[str, Acknowledgement],
     last: int,
-) -> list[Found]:
+) -> list[GroupedIncident]:
     """The incidents of some silences; those that were over before they could be told of give none.
 
     Args:
@@ -42,7 +42,9 @@ def silent(
     return found
 
 
-def _found(site: str, silence: Silence, opened: int, acknowledgements: Mapping[str, Acknowledgement]) -> Found:
+def _found(
+    site: str, silence: Silence, opened: int, acknowledgements: Mapping[str, Acknowledgement]
+) -> GroupedIncident:
     name = blake2b("\0".join((site, "silence", silence.input, str(silence.since))).encode(), digest_size=8).hexdigest()
     given = acknowledgements.get(name)
     taken = given if given and given.active else None
@@ -67,7 +69,9 @@ def _found(site: str, silence: Silence, opened: int, acknowledgements: Mapping[s
         note=(taken.note or None) if taken else None,
     )
     said = max(silence.time, given.time if given else 0)
-    return Found(incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, said, heard=silence.time)
+    return GroupedIncident(
+        incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, said, heard=silence.time
+    )
 
 
 def _message(silence: Silence, opened: int) -> str:

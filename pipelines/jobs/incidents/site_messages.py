@@ -36,7 +36,7 @@ class SiteMessage(Record):
 
 
 @dataclass
-class Known:
+class LastMessages:
     """What is said of a site: the last message on each machine, incident and silence; rules that mute the whole site.
 
     Of two messages on the same, the one with the later event time counts; so their order does not matter.

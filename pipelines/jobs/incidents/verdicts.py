@@ -114,9 +114,9 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
     return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
 
-def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+def joined(verdicts: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Joins parts of the same episodes."""
-    both = _both(some, more, PARTS).sort("reported", "until", nulls_last=True)
+    both = _both(verdicts, more, PARTS).sort("reported", "until", nulls_last=True)
     worst_first = [_BEYOND, pl.col("score"), pl.col("worst")]
     worst = pl.col(_OF_WORST).sort_by(worst_first, descending=[True, True, False], nulls_last=True).first()
     made = both.group_by(_SERIES, maintain_order=True).agg(
@@ -129,16 +129,16 @@ def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     return made.select(*PARTS)
 
 
-def episodes(found: pl.DataFrame) -> list[Episode]:
+def episodes(verdicts: pl.DataFrame) -> list[Episode]:
     """The episodes in a frame with the columns of `PARTS`; those that were never reported are left out.
 
     An episode without an end ends where the next one of its series begins: detectors may date an onset anew.
     """
-    found = found.filter(_TOLD)
+    verdicts = verdicts.filter(_TOLD)
     after = pl.col("since").shift(-1).over(SITE, "entity", "metric")
     closed = pl.coalesce("closed", pl.when(after.is_not_null()).then(pl.max_horizontal(after, "until")))
     known = (
-        found.sort(*_SERIES)
+        verdicts.sort(*_SERIES)
         .with_columns(closed=closed, resumed=pl.coalesce("resumed", "closed", closed))
         .filter(pl.col("reported").is_not_null())
         .drop(SITE)
@@ -146,20 +146,20 @@ def episodes(found: pl.DataFrame) -> list[Episode]:
     return _sending([Episode(**row) for row in known.to_dicts()])
 
 
-def _sending(found: list[Episode]) -> list[Episode]:
+def _sending(listed: list[Episode]) -> list[Episode]:
     """Ends the silence of machines of which a metric has had a novelty since then.
 
     No verdict says that such a machine sends again, as its first window after the silence was unusual by itself.
     """
-    silent = {e.entity for e in found if e.silent}
+    silent = {e.entity for e in listed if e.silent}
     heard: dict[str, list[int]] = {entity: [] for entity in silent}
-    for e in found:
+    for e in listed:
         if e.entity in silent and not e.absent and e.metric != LOGS:
             heard[e.entity].append(e.since)
     for times in heard.values():
         times.sort()
     made = []
-    for e in found:
+    for e in listed:
         times = heard[e.entity] if e.silent else []
         place = bisect_right(times, e.since)
         again = times[place] if place < len(times) else None
@@ -168,11 +168,11 @@ def _sending(found: list[Episode]) -> list[Episode]:
     return made
 
 
-def new_lines(found: pl.DataFrame) -> dict[str, list[Episode]]:
+def new_lines(verdicts: pl.DataFrame) -> dict[str, list[Episode]]:
     """For each machine its windows with new lines, in a frame with the columns of `PARTS`."""
     times = {name: pl.col("since") for name in ("reported", "until", "closed")}
     made: dict[str, list[Episode]] = {}
-    for row in found.filter(NEW_LINES).drop(SITE).with_columns(**times, score=0.0).sort("since").to_dicts():
+    for row in verdicts.filter(NEW_LINES).drop(SITE).with_columns(**times, score=0.0).sort("since").to_dicts():
         made.setdefault(row["entity"], []).append(Episode(**row))
     return made
 
@@ -181,6 +181,6 @@ def _first_of(column: pl.Expr, *conditions: pl.Expr) -> pl.Expr:
     return pl.coalesce(column.filter(condition).first() for condition in conditions)
 
 
-def _both(some: pl.DataFrame, more: pl.DataFrame, columns: pl.Schema) -> pl.DataFrame:
+def _both(verdicts: pl.DataFrame, more: pl.DataFrame, columns: pl.Schema) -> pl.DataFrame:
     """Joins two tables; state that was written before a column was there has null in it."""
-    return pl.concat([some, more], how="diagonal").select(*columns)
+    return pl.concat([verdicts, more], how="diagonal").select(*columns)

@@ -80,19 +80,19 @@ class Miner:
         self.touch(found.select("program", "masked", "id", window_end=pl.lit(end, pl.Int64)))
         return found
 
-    def full(self, found: pl.DataFrame) -> bool:
+    def full(self, templates: pl.DataFrame) -> bool:
         """True if the next windows may exceed the bounds of the tables, so that they must be mined one by one."""
-        return self.templates.height > self.most or self.lines.height + found.height > 8 * self.most
+        return self.templates.height > self.most or self.lines.height + templates.height > 8 * self.most
 
-    def touch(self, found: pl.DataFrame) -> None:
+    def touch(self, templates: pl.DataFrame) -> None:
         """Records when lines and their templates were last seen.
 
         Args:
-            found: Columns as from `known`, and ``window_end`` (epoch milliseconds).
+            templates: Columns as from `known`, and ``window_end`` (epoch milliseconds).
         """
-        latest = found.group_by("program", "masked").agg(pl.col("window_end").max())
+        latest = templates.group_by("program", "masked").agg(pl.col("window_end").max())
         self.lines = _later(self.lines, latest, ["program", "masked"])
-        self.templates = _later(self.templates, found.group_by("id").agg(pl.col("window_end").max()), ["id"])
+        self.templates = _later(self.templates, templates.group_by("id").agg(pl.col("window_end").max()), ["id"])
         if self.templates.height > self.most or self.lines.height > 8 * self.most:
             self._forget()
 

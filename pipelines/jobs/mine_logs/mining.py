@@ -80,12 +80,12 @@ class _Mining(Processor):
                 state.put("templates", pack({"templates": templates, "lines": lines}))
 
 
-def _first_new(found: pl.DataFrame, none: int) -> int:
+def _first_new(lines: pl.DataFrame, none: int) -> int:
     """End of the first window with a line that is not known yet; ``none`` if all lines are known."""
-    return min(found.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
+    return min(lines.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
 
 
-def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
+def _features(lines: pl.DataFrame, miner: Miner) -> pl.DataFrame:
     """The counts of each machine and window: a row for each template, and a row for each severity."""
     first = pl.struct("first", "example")
     every = {
@@ -94,9 +94,9 @@ def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
         "example": pl.col("example").min_by(first),
     }
     texts = miner.templates.select("id", template="text").unique("id", keep="last")
-    templates = found.group_by(*_WINDOW, "id").agg(**every).join(texts, on="id", how="left")
+    templates = lines.group_by(*_WINDOW, "id").agg(**every).join(texts, on="id", how="left")
     names = pl.DataFrame({"code": range(len(SEVERITIES)), "name": SEVERITIES}, {"code": pl.Int64, "name": pl.String})
-    severities = found.group_by(*_WINDOW, "severity").agg(count=every["count"], example=every["example"])
+    severities = lines.group_by(*_WINDOW, "severity").agg(count=every["count"], example=every["example"])
     severities = severities.with_columns(pl.col("severity").cast(pl.Int64))
     severities = severities.join(names, left_on="severity", right_on="code", how="left")
     columns = [*_WINDOW, "metric", "count", "severity", "template", "example"]

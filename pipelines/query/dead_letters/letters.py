@@ -46,7 +46,7 @@ class Letter:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LetterFilter:
     """Selects dead letters; what is empty selects all.
 
     Attributes:
@@ -63,9 +63,9 @@ class Wanted:
     start: int | None = None
     end: int | None = None
 
-    def of(self, found: Iterable[Letter]) -> list[Letter]:
+    def of(self, letters: Iterable[Letter]) -> list[Letter]:
         """The selected ones among some letters."""
-        return [each for each in found if self._has(each)]
+        return [each for each in letters if self._has(each)]
 
     def _has(self, each: Letter) -> bool:
         letter = each.letter

@@ -157,11 +157,11 @@ class Retry:
         return producer
 
 
-def _retried_before(each: Letter) -> NewnormalError:
-    mark: DeadLetter | None = each.mark
+def _retried_before(letter: Letter) -> NewnormalError:
+    mark: DeadLetter | None = letter.mark
     as_what = f" as {mark.retried_as}" if mark and mark.retried_as else ""
     what = f"it was sent again before{as_what}"
-    return NewnormalError("LETTER_RETRIED", what, each.place, "--force sends it once more", "nothing was sent")
+    return NewnormalError("LETTER_RETRIED", what, letter.place, "--force sends it once more", "nothing was sent")
 
 
 def _produce(

@@ -145,10 +145,10 @@ def _beliefs(database: Database, series: bytes) -> list[dict[str, Any]]:
     return [said[end] for end in sorted(said, reverse=True)]
 
 
-def _believed(said: dict[str, Any]) -> dict[str, Any]:
+def _believed(verdict: dict[str, Any]) -> dict[str, Any]:
     """What a belief says of a quiet window after it."""
-    band = {name: said[name] for name in ("typical", "lower", "upper") if said.get(name) is not None}
-    return band | ({"kind": said["kind"]} if said.get("kind") in QUIET_KINDS else {})
+    band = {name: verdict[name] for name in ("typical", "lower", "upper") if verdict.get(name) is not None}
+    return band | ({"kind": verdict["kind"]} if verdict.get("kind") in QUIET_KINDS else {})
 
 
 def _kinds(table: pa.Table) -> Any:

@@ -13,7 +13,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.incidents.episode import Episode
-from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.job import DEFAULT_SITE, rules
 from pipelines.jobs.incidents.topology import Topology
 from tests.benchmarks.measures.faults import Fault, Recording
@@ -135,7 +135,7 @@ def _judged(
     return pl.concat(made), state
 
 
-def _told(known: Iterable[Episode], recording: Recording, settings: Settings, now: int) -> list[Found]:
+def _told(known: Iterable[Episode], recording: Recording, settings: Settings, now: int) -> list[GroupedIncident]:
     site = Site(DEFAULT_SITE, Topology(recording.places), {}, {})
     return [each for each in incidents(known, site, rules(settings.incidents), now) if each.notable]
 

@@ -16,7 +16,7 @@ from models.numbers.arrays import Flags
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.false_pages import Lately
-from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.severity import is_notable
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import ROWS, episodes, parts
@@ -45,7 +45,7 @@ class ToldIncident:
     news: tuple[int, ...]
 
 
-def grouped_to_the_end(rows: pl.DataFrame, site: Site, rules: Rules) -> list[Found]:
+def grouped_to_the_end(rows: pl.DataFrame, site: Site, rules: Rules) -> list[GroupedIncident]:
     """The incidents at the end of all time, told or not.
 
     Args:
@@ -112,7 +112,7 @@ def of_site(verdicts: pl.DataFrame, name: str, rules: Rules) -> list[ToldInciden
     return [_told(each, rows, rules) for each in found if each.notable]
 
 
-def _told(found: Found, rows: pl.DataFrame, rules: Rules) -> ToldIncident:
+def _told(found: GroupedIncident, rows: pl.DataFrame, rules: Rules) -> ToldIncident:
     """When an incident was enough to be written: the first time at which its news until then are."""
     alarms = pl.col("kind").is_in(ALARM_KINDS)
     names = ("entity", "metric", "since")

@@ -79,11 +79,11 @@ def _label_told() -> None:
 
 def _tail_of_records() -> None:
     message = orjson.dumps({"entity": HOSTILE, "note": HOSTILE, HOSTILE: 1})
-    print(*tail._shown([message], tail.Wanted("some.topic", (), "*", "")), sep="\n")
+    print(*tail._shown([message], tail.RecordFilter("some.topic", (), "*", "")), sep="\n")
 
 
 def _tail_of_anything() -> None:
-    print(*tail._shown([HOSTILE.encode()], tail.Wanted("some.topic", (), "*", "")), sep="\n")
+    print(*tail._shown([HOSTILE.encode()], tail.RecordFilter("some.topic", (), "*", "")), sep="\n")
 
 
 def _status() -> None:

@@ -34,7 +34,7 @@ from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.measurement import TextRule
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.query.dead_letters.again import sendings
-from pipelines.query.dead_letters.letters import Letter, Wanted, homes, letters, summary
+from pipelines.query.dead_letters.letters import Letter, LetterFilter, homes, letters, summary
 from pipelines.query.dead_letters.readers import Readers
 from pipelines.query.dead_letters.retry import Retried, Retry
 from pipelines.versions.plan import planned
@@ -299,7 +299,7 @@ def test_letters_of_own_jobs_are_among_them_and_their_partly_used_messages_need_
     common = {"time": NOW, "job": name, "code": "VALUE_INVALID", "reason": "", "topic": topic, "partition": 0}
     whole, part = DeadLetter(**common, offset=0), DeadLetter(**common, offset=1, records=3, refused="0-1")  # type: ignore[arg-type]
     send(settings, home, whole.to_json(), part.to_json())
-    found: list[Letter] = Wanted(jobs=(name,)).of(letters(settings))
+    found: list[Letter] = LetterFilter(jobs=(name,)).of(letters(settings))
     assert [each.home for each in found] == [home, home]
     known = Readers(settings, [Version.first()])
     done = Retry(settings, known.source, known.others).run(lambda: found, NOW)

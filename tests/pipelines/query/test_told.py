@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.query.told import Told, ToldFiles
+from pipelines.query.told import SentMessage, ToldFiles
 
 
-def told(number: int) -> Told:
-    return Told(1_000 + number, "night", "opened", f"[major] opened: vm-{number}", (f"i{number}",))
+def told(number: int) -> SentMessage:
+    return SentMessage(1_000 + number, "night", "opened", f"[major] opened: vm-{number}", (f"i{number}",))
 
 
 def test_what_was_told_is_read_while_it_is_written_and_by_another_process(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from models.templates.phases import Phases, Told
 from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.logs.frames import EVIDENCE, NAMED, OWN, Judged, framed
+from pipelines.jobs.detect.logs.frames import EVIDENCE, NAMED, OWN, JudgedWindow, framed
 from pipelines.jobs.detect.logs.labels import LogLabels
 from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.jobs.detect.rules import Effects, effects
@@ -114,7 +114,7 @@ class LogDetection:
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
         made: list[pl.DataFrame] = []
-        calm: list[Judged] = []
+        calm: list[JudgedWindow] = []
         while (end := self._next_end(state, parts)) is not None and end <= until:
             judged = self._window(parts.pop(end, rows.clear()), state, end, rules)
             if judged.calm and state.worst.is_empty():
@@ -128,7 +128,7 @@ class LogDetection:
         made = [frame for frame in (*made, *self._undated(calm)) if frame.height]
         return pl.concat(made) if made else pl.DataFrame()
 
-    def _undated(self, calm: Sequence[Judged]) -> list[pl.DataFrame]:
+    def _undated(self, calm: Sequence[JudgedWindow]) -> list[pl.DataFrame]:
         """The verdicts of windows in which there is no incident to date back, in one frame if there are any."""
         return [framed(calm, self.size).drop(*OWN)] if calm else []
 
@@ -137,7 +137,7 @@ class LogDetection:
         own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
         return min([*ends, *own], default=None)
 
-    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> Judged:
+    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> JudgedWindow:
         pairs = state.take(part)
         rows = state.active(pairs)
         place = np.full(len(state.entities), -1)
@@ -176,17 +176,17 @@ class LogDetection:
         state: LogState,
         end: int,
         window: LogWindow,
-        judged: TemplateVerdicts,
+        verdicts: TemplateVerdicts,
         young: Flags,
         concerned: Effects | None,
-    ) -> Judged:
+    ) -> JudgedWindow:
         """Joins the verdicts on templates and on severities into one verdict per machine.
 
         Args:
             state: The state; changed.
             end: End of the window, epoch milliseconds.
             window: The window's counts.
-            judged: The verdicts on templates and severities.
+            verdicts: The verdicts on templates and severities.
             young: Flags of the rows that are still learning.
             concerned: The effects of the rules on the rows, if any.
         """
@@ -195,9 +195,9 @@ class LogDetection:
         place = np.full(len(state.machines), -1)
         place[machine[theirs]] = theirs
         other = place[machine[mine]]  # a machine has a row in both, or in none
-        found = self._evidence(state, window, machine[mine], judged, mine, other)
-        lower, typical, upper = (judged.expected.quantile(np.full(len(judged.lines), end))[mine] for end in _ENDS)
-        phase = self._phase(state, end, machine[mine], judged, found, (mine, other))
+        found = self._evidence(state, window, machine[mine], verdicts, mine, other)
+        lower, typical, upper = (verdicts.expected.quantile(np.full(len(verdicts.lines), end))[mine] for end in _ENDS)
+        phase = self._phase(state, end, machine[mine], verdicts, found, (mine, other))
         kind, changes = phase.step.kind, phase.step.changes
         if concerned is not None:  # a window that is neither learned nor reported only lets an incident come to its end
             out, usual = concerned.part(mine), np.isin(kind, ("normal", "recovered")) & ~phase.somewhat & ~changes
@@ -209,13 +209,13 @@ class LogDetection:
         entities = state.machines.index.keys["entity"][machine[mine]]
         columns = self._columns(entities, kind, found, (lower, typical, upper), phase, changes)
         of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
-        return Judged(end, len(mine), columns, _named(state, window, judged, of_row))
+        return JudgedWindow(end, len(mine), columns, _named(state, window, verdicts, of_row))
 
     def _columns(
         self,
         entities: pl.Series,
         kind: Array,
-        found: _Evidence,
+        evidence: _Evidence,
         band: tuple[Array, Array, Array],
         phase: _Phase,
         changes: Flags,
@@ -225,21 +225,21 @@ class LogDetection:
         Args:
             entities: Name of each machine, shape (n,).
             kind: Kind of each machine's verdict.
-            found: The evidence of each machine's window.
+            evidence: The evidence of each machine's window.
             band: Lower bound, typical value and upper bound of the number of lines.
             phase: How the window changes each machine's incident.
             changes: Flags of the machines whose incident proves to be a change of state.
         """
-        shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
+        shown = np.flatnonzero((evidence.lines > 0) | ((kind != "normal") & (kind != "learning")))
         lower, typical, upper = (bound[shown] for bound in band)
         return {
             "__m": shown,
             "entity": entities[shown],
             "kind": kind[shown].tolist(),
-            "record_score": found.points[shown],
-            "state_score": np.where(phase.step.incident == Course.OPEN.code, found.points, 0.0)[shown],
-            "probability": np.exp(-combine(list(found.nats.values())))[shown],
-            "actual": found.lines[shown],
+            "record_score": evidence.points[shown],
+            "state_score": np.where(phase.step.incident == Course.OPEN.code, evidence.points, 0.0)[shown],
+            "probability": np.exp(-combine(list(evidence.nats.values())))[shown],
+            "actual": evidence.lines[shown],
             "typical": typical,
             "lower": np.floor(lower),
             "upper": np.ceil(upper),
@@ -248,11 +248,11 @@ class LogDetection:
             "_changes": changes[shown],
             "_unusual": phase.somewhat[shown],
             "_unrest": ((phase.step.began != NEVER) | (phase.step.incident == Course.OPEN.code))[shown],
-            **{name: found.nats[name][shown] for name in EVIDENCE},
+            **{name: evidence.nats[name][shown] for name in EVIDENCE},
         }
 
     def _evidence(
-        self, state: LogState, window: LogWindow, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
+        self, state: LogState, window: LogWindow, machines: Ints, verdicts: TemplateVerdicts, mine: Ints, other: Ints
     ) -> _Evidence:
         """The evidence of each machine's window, weighted by operators' labels, whose effect fades.
 
@@ -260,16 +260,16 @@ class LogDetection:
             state: The state; changed.
             window: The window's counts.
             machines: Row of each machine in the state.
-            judged: The verdicts on templates and severities.
+            verdicts: The verdicts on templates and severities.
             mine: For each machine the row of its templates among the verdicts.
             other: For each machine the row of its severities among the verdicts.
         """
-        lines = judged.lines[mine]
-        nats = {name: judged.evidence[name][mine] for name in CHANNELS}
-        severity = combine([judged.evidence[name][other] for name in CHANNELS])
+        lines = verdicts.lines[mine]
+        nats = {name: verdicts.evidence[name][mine] for name in CHANNELS}
+        severity = combine([verdicts.evidence[name][other] for name in CHANNELS])
         nats["severity"] = np.where(lines > 0, severity, 0.0)
-        points = np.maximum(judged.record_score[mine], score(nats["severity"], self.model.config.half))
-        errors = window.strongest(judged.again)[mine]
+        points = np.maximum(verdicts.record_score[mine], score(nats["severity"], self.model.config.half))
+        errors = window.strongest(verdicts.again)[mine]
         nats["unseen"] = np.maximum(nats["unseen"], errors)
         points = np.maximum(points, score(self.model.config.weight_unseen * errors, self.model.config.half))
         labelled = Rows(state.machines.columns, machines, "feedback.")
@@ -282,8 +282,8 @@ class LogDetection:
         state: LogState,
         end: int,
         machines: Ints,
-        judged: TemplateVerdicts,
-        found: _Evidence,
+        verdicts: TemplateVerdicts,
+        evidence: _Evidence,
         rows: tuple[Ints, Ints],
     ) -> _Phase:
         """How the window changes each machine's incident.
@@ -292,20 +292,20 @@ class LogDetection:
             state: The state; changed.
             end: End of the window, epoch milliseconds.
             machines: Row of each machine in the state.
-            judged: The verdicts on templates and severities.
-            found: The evidence of each machine's window.
+            verdicts: The verdicts on templates and severities.
+            evidence: The evidence of each machine's window.
             rows: For each machine the rows of its templates and of its severities among the verdicts.
         """
         own, config = Rows(state.machines.columns, machines, ""), self.model.config
-        last = np.where(found.lines > 0, end, own["last"]).astype(np.int64)
+        last = np.where(evidence.lines > 0, end, own["last"]).astype(np.int64)
         own["last"] = last
-        absent: Flags = (found.lines == 0) & (found.nats["silence"] >= config.lost)
-        strange: Flags = found.nats["unseen"] * config.weight_unseen >= config.half
+        absent: Flags = (evidence.lines == 0) & (evidence.nats["silence"] >= config.lost)
+        strange: Flags = evidence.nats["unseen"] * config.weight_unseen >= config.half
         start = np.where(absent, last, end - self.size)
-        alarm: Flags = (found.points >= self.threshold) & (found.lines > 0)
+        alarm: Flags = (evidence.points >= self.threshold) & (evidence.lines > 0)
         mine, other = rows
-        persists = np.maximum(judged.persists[mine], judged.persists[other])
-        somewhat = alarm | (np.maximum(judged.usual[mine], judged.usual[other]) >= config.doubt)
+        persists = np.maximum(verdicts.persists[mine], verdicts.persists[other])
+        somewhat = alarm | (np.maximum(verdicts.usual[mine], verdicts.usual[other]) >= config.doubt)
         before = {name: own[name] for name in self.phases.new_state(0)}
         step = self.phases.step(own, start, alarm, somewhat, strange, persists, absent)
         return _Phase(step, somewhat, own, before)
@@ -330,22 +330,22 @@ class LogDetection:
         return result
 
 
-def _named(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> dict[str, Any]:
+def _named(state: LogState, window: LogWindow, verdicts: TemplateVerdicts, machine: Ints) -> dict[str, Any]:
     """The templates and severities that contribute to the verdicts of a window, `NAMED` by column.
 
     Args:
         state: The state, which holds the texts of templates.
         window: The window's counts.
-        judged: The verdicts on templates and severities.
+        verdicts: The verdicts on templates and severities.
         machine: For each row of the window the number of its machine.
     """
-    some = np.flatnonzero(judged.gain >= _LEAST)
+    some = np.flatnonzero(verdicts.gain >= _LEAST)
     metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
     texts = [state.texts.get(metric, (None, None, None)) for metric in metrics]
     columns = [
         machine[window.owner[some]],
         metrics,
-        judged.gain[some],
+        verdicts.gain[some],
         *([text[n] for text in texts] for n in range(3)),
     ]
     return dict(zip(NAMED, columns, strict=True))

@@ -36,7 +36,7 @@ NAMED |= {"template": pl.String, "example": pl.String, "level": pl.Int64}
 """What contributes to verdicts: a template or severity of a machine, its evidence in nats, its texts, its severity."""
 
 
-class Judged(NamedTuple):
+class JudgedWindow(NamedTuple):
     """The verdicts of a window, not yet as a frame.
 
     Attributes:
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
         return not (self.columns["_unrest"].any() or self.columns["_changes"].any())
 
 
-def framed(windows: Sequence[Judged], size: int) -> pl.DataFrame:
+def framed(windows: Sequence[JudgedWindow], size: int) -> pl.DataFrame:
     """The verdicts of windows as a frame, in order of window end and machine.
 
     Args:

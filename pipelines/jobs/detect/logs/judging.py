@@ -141,8 +141,8 @@ class LogShard(ShardJudging):
         detection, rules = self.judge.detection, self.control.in_force()
         last = int(work.ready["window_end"].to_numpy().max(initial=NEVER))
 
-        def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
-            return detection.process(some, models, rules, min(stop, last))
+        def judge(windows: pl.DataFrame, stop: int) -> pl.DataFrame:
+            return detection.process(windows, models, rules, min(stop, last))
 
         def apply_label(label: Label) -> None:
             detection.labels.apply(models, label)

@@ -13,7 +13,7 @@ from models.regimes.kept import SLOTS
 from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.detect.beliefs import SCHEMA, Belief, Said, changed
+from pipelines.jobs.detect.beliefs import SCHEMA, Belief, SeriesBeliefs, changed
 from pipelines.jobs.detect.metrics.judging_order import steps
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.metrics.verdict_frames import JoinedWindows
@@ -56,7 +56,7 @@ def believe_series(
     if len(at):
         rows = step.series[at]
         some, names = belief.at(at), state.series.names_of(rows)
-        state.said.append(Said([(entity, metric) for entity, metric in names], some, standing.levels[at]))
+        state.said.append(SeriesBeliefs([(entity, metric) for entity, metric in names], some, standing.levels[at]))
 
 
 def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, end: Ints, back: Ints) -> None:
@@ -83,7 +83,7 @@ def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, e
         at = places[changed(state.entities.columns, machine[part], belief.at(places))]
         if len(at):
             names = [(entity, JOINED) for (entity,) in state.entities.names_of(machine[at])]
-            state.said.append(Said(names, belief.at(at), np.full((len(at), SLOTS), np.nan)))
+            state.said.append(SeriesBeliefs(names, belief.at(at), np.full((len(at), SLOTS), np.nan)))
 
 
 def believed_absent(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -247,13 +247,13 @@ class Detection:
         return known.with_columns(**fixed, **missing).select(*SCHEMA)
 
     def _judge(
-        self, state: DetectionState, rows: _Rows, ruled: Effects | None, known: About
+        self, state: DetectionState, rows: _Rows, ruled: Effects | None, about: About
     ) -> tuple[SeriesVerdicts, Standing]:
         """The verdicts on the metrics. The models learn from each value unless a rule forbids it."""
         day_off, taught = (ruled.day_off, ~ruled.skip_learning) if ruled else (None, None)
         owners = Owners(state.entities.columns, rows.owner)
         return self.detector.steps(
-            state.series.columns, rows.series, rows.time, rows.value, day_off, known, taught, owners
+            state.series.columns, rows.series, rows.time, rows.value, day_off, about, taught, owners
         )
 
     def _together(
@@ -308,11 +308,11 @@ def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:
     return verdicts.with_columns(pl.when(news).then(name).alias(name) for name in ("experts", "expected", "context"))
 
 
-def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
+def _recover(joined: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
     """Turns the joined verdicts on windows with which a machine sends again after an absence into recoveries.
 
     Args:
-        made: The joined verdicts; changed.
+        joined: The joined verdicts; changed.
         windows: Their windows.
         back: For each row that went in the start of the absence that it ends, epoch milliseconds; -1 if there was none.
 
@@ -323,8 +323,8 @@ def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
     ends = np.flatnonzero(back != NEVER)
     at = windows.place[ends]
     returned[at] = True
-    made.verdicts.kind[at], made.verdicts.since[at] = Kind.RECOVERED.code, back[ends]
-    made.incident[at], made.state_score[at] = Course.CLOSED.code, 0.0
+    joined.verdicts.kind[at], joined.verdicts.since[at] = Kind.RECOVERED.code, back[ends]
+    joined.incident[at], joined.state_score[at] = Course.CLOSED.code, 0.0
     return returned
 
 

@@ -168,11 +168,11 @@ class MicroBatch:
         """Judges the windows that end in (after, until]; returns columns of `SCHEMA`, and ``announced``."""
         rules, done = self.control.in_force(), after
 
-        def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
+        def judge(windows: pl.DataFrame, stop: int) -> pl.DataFrame:
             nonlocal done
             self.peers.start(models, new_series.filter(pl.col("window_end").is_between(done, stop, closed="right")))
             done = stop
-            return self.detection.process(some, models, rules, stop)[0]
+            return self.detection.process(windows, models, rules, stop)[0]
 
         dues = [due for due in self.control.due(after, until) if entities is None or due.label.entity in entities]
         result = in_order(frame, after, until, judge, dues, partial(apply_label, self.detection, models), actions)

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from models.numbers.arrays import Columns
-from pipelines.jobs.detect.beliefs import Said, latest
+from pipelines.jobs.detect.beliefs import SeriesBeliefs, latest
 from pipelines.jobs.detect.metrics.blocks import from_earlier, in_use, most_in_use
 from pipelines.jobs.detect.state_table import StateTable, as_frame
 
@@ -60,7 +60,7 @@ class DetectionState:
         self.series = StateTable(("entity", "metric"), new_series)
         self.entities = StateTable(("entity",), new_entities)
         self.machines, self.worst, self.stored_worst = machines, worst, worst
-        self.said: list[Said] = []
+        self.said: list[SeriesBeliefs] = []
         self.absent: list[pl.DataFrame] = []
 
     def to_tables(self) -> dict[str, pa.Table]:
