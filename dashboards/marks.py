@@ -21,6 +21,27 @@ _MARK = re.compile(r"\n\n\[Newnormal (\S+) ([0-9a-f]{12})/([0-9a-f]{12})\]\Z")
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What would be installed beside what is on the server.
+
+    Args:
+        title: Its title.
+        status: How the two differ.
+        version: Version of Newnormal that installed what is there; empty if nothing says so.
+        folder: Uid of Grafana's folder in which it is; empty if it is not there, or in none.
+    """
+
+    title: str
+    status: Status
+    version: str = ""
+    folder: str = ""
+
+    def is_replaced(self, replace: bool) -> bool:
+        """Whether an installation writes it; ``replace``: also if users have changed it."""
+        return self.status in ("new", "outdated") or (replace and self.status == "changed")
+
+
+@dataclass(frozen=True)
 class Mark:
     """What the description of an installed dashboard says.
 

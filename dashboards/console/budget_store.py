@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dashboards.console.search import Document, Search, within
+from dashboards.console.search import Document, Reader, within
 
 NAMES = 1_000
 """The most machines whose incidents are looked at, those that were labelled last."""
@@ -19,17 +19,8 @@ _SHOWN = (
 )  # fmt: skip
 
 
-class BudgetStore:
-    """Incidents and novelties in one Elasticsearch.
-
-    Args:
-        search: The connection.
-        incidents: The alias that incidents are read through.
-        novelties: The alias that novelties are read through.
-    """
-
-    def __init__(self, search: Search, incidents: str, novelties: str) -> None:
-        self._search, self._incidents, self._novelties = search, incidents, novelties
+class BudgetStore(Reader):
+    """Incidents and novelties in one Elasticsearch."""
 
     def first(self, now: int) -> int | None:
         """The first instant of what is stored, epoch milliseconds; ``None`` if nothing is.

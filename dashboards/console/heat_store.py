@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboards.console.search import Document, Search, within
+from dashboards.console.search import Document, Reader, within
 from pipelines.contracts.records.novelty import ALARM_KINDS
 
 CELLS = 72
@@ -23,17 +23,8 @@ _STEPS = (
 """Lengths of a span that people know, milliseconds."""
 
 
-class HeatStore:
-    """The alarms of all machines in one Elasticsearch.
-
-    Args:
-        search: The connection.
-        novelties: The alias that novelties are read through.
-    """
-
-    def __init__(self, search: Search, novelties: str) -> None:
-        self._search = search
-        self._novelties = novelties
+class HeatStore(Reader):
+    """The alarms of all machines in one Elasticsearch."""
 
     def heat(self, now: int, length: int | None = None, ongoing: Sequence[str] = (), known: int = 0) -> Document:
         """The highest score of the alarms of each machine in each of some spans of the time that has data.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dashboards.console.bands import Point, bands, step
 from dashboards.console.incident_series import over_since, strongest
 from dashboards.console.incident_series import rows as incident_rows
-from dashboards.console.search import Document, Search, within
+from dashboards.console.search import Document, Reader, within
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 
 OPEN = ("open", "acknowledged", "reopened")
@@ -29,19 +29,8 @@ _MOST = 100
 """The most machines of an incident, and the most metrics of each, among which these series are found."""
 
 
-class IncidentStore:
-    """The incidents in one Elasticsearch, and the novelties that are in them.
-
-    Args:
-        search: The connection.
-        incidents: The alias that incidents are read through.
-        novelties: The alias that novelties are read through.
-    """
-
-    def __init__(self, search: Search, incidents: str, novelties: str) -> None:
-        self._search = search
-        self._incidents = incidents
-        self._novelties = novelties
+class IncidentStore(Reader):
+    """The incidents in one Elasticsearch, and the novelties that are in them."""
 
     def listed(self, states: Sequence[str] = OPEN, limit: int = 100) -> list[Document]:
         """Incidents in some states: the most severe first, of equal severity the one that was reported last first.

@@ -58,6 +58,19 @@ class Search:
             self._client.close()
 
 
+class Reader:
+    """Asks for some of the documents in one Elasticsearch.
+
+    Args:
+        search: The connection.
+        incidents: The alias that incidents are read through.
+        novelties: The alias that novelties are read through.
+    """
+
+    def __init__(self, search: Search, incidents: str, novelties: str) -> None:
+        self._search, self._incidents, self._novelties = search, incidents, novelties
+
+
 def within(**bounds: int) -> Document:
     """The condition that ``@timestamp`` (epoch ms) lies within bounds: ``gte``, ``gt``, ``lte``, ``lt``."""
     return {"range": {"@timestamp": {**bounds, "format": "epoch_millis"}}}

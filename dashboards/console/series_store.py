@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.console.search import Document, Search, within
+from dashboards.console.search import Document, Reader, within
 from dashboards.console.sparks import Sparks
 from pipelines.contracts.records.novelty import ALARM_KINDS, NEWS_KINDS
 
@@ -22,19 +22,8 @@ _LOGS = "logs"
 _NEWEST = [{"@timestamp": "desc"}]
 
 
-class SeriesStore:
-    """Series and machines in one Elasticsearch.
-
-    Args:
-        search: The connection.
-        novelties: The alias that novelties are read through.
-        incidents: The alias that incidents are read through.
-    """
-
-    def __init__(self, search: Search, novelties: str, incidents: str) -> None:
-        self._search = search
-        self._novelties = novelties
-        self._incidents = incidents
+class SeriesStore(Reader):
+    """Series and machines in one Elasticsearch."""
 
     def last(self, entity: str, metric: str = "") -> Document | None:
         """The newest verdict on a series or, without a metric, on any series of a machine.

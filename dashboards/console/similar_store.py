@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dashboards.console.search import Document, Search
+from dashboards.console.search import Document, Reader
 
 SIMILAR = 5
 """The most similar incidents that are shown."""
@@ -17,17 +17,8 @@ _SHOWN = (
 )  # fmt: skip
 
 
-class SimilarStore:
-    """Incidents in one Elasticsearch.
-
-    Args:
-        search: The connection.
-        incidents: The alias that incidents are read through.
-    """
-
-    def __init__(self, search: Search, incidents: str) -> None:
-        self._search = search
-        self._incidents = incidents
+class SimilarStore(Reader):
+    """Incidents in one Elasticsearch."""
 
     def similar(self, incident: Document) -> list[Document]:
         """Earlier incidents on the same machines, or with the same metrics, the most similar first.

@@ -36,9 +36,9 @@ class Store:
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
         self.budget = BudgetStore(self._connection, incidents, index)
-        self.similar = SimilarStore(self._connection, incidents)
-        self.heat = HeatStore(self._connection, index)
-        self.one_series = SeriesStore(self._connection, index, incidents)
+        self.similar = SimilarStore(self._connection, incidents, index)
+        self.heat = HeatStore(self._connection, incidents, index)
+        self.one_series = SeriesStore(self._connection, incidents, index)
 
     def newest(
         self, kinds: Sequence[str] = (), entity: str = "", min_score: float = 0.0, limit: int = 100

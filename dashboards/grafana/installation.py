@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dashboards.grafana.models import dashboards, data_sources
 from dashboards.grafana.server import Grafana, Model
-from dashboards.marks import Mark, Status, content_hash, status, this_version
+from dashboards.marks import Compared, Mark, content_hash, status, this_version
 from dashboards.panels import Site
 
 _OF_THE_SERVER = ("id", "version", "description")
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A data source or dashboard beside the one on the server.
-
-    Args:
-        title: Its title.
-        status: How the two differ.
-        version: Version of Newnormal that installed what is there; empty if nothing says so.
-        folder: Uid of the folder in which it is; empty if it is not there, or in none.
-    """
-
-    title: str
-    status: Status
-    version: str = ""
-    folder: str = ""
 
 
 def compared(grafana: Grafana, site: Site, source: str) -> list[Compared]:
@@ -68,10 +49,9 @@ def install(
     for model in data_sources(site, source):
         if before[model["name"]].status == "new":
             grafana.make_data_source(model | _login(account))
-    wanted = {"new", "outdated", "changed"} if replace else {"new", "outdated"}
     for model in dashboards(site):
         one = before[model["title"]]
-        if one.status in wanted:
+        if one.is_replaced(replace):
             _put(grafana, model, folder if one.status == "new" else one.folder)
     return list(before.values())
 

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dashboards.kibana.saved_objects import SavedObject
 from dashboards.kibana.server import Kibana
-from dashboards.marks import Mark, Status, content_hash, status, this_version
+from dashboards.marks import Compared, Mark, content_hash, status, this_version
 
 _AS_TEXT = ("panelsJSON", "optionsJSON")
 _VIEW = ("title", "name", "timeFieldName")
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One saved object beside the one on the server.
-
-    Args:
-        title: Its title.
-        status: How the two differ.
-        version: Version of Newnormal that installed what is there; empty if nothing says so.
-        rendered: The object as it would be installed now.
-    """
-
-    title: str
-    status: Status
-    version: str
-    rendered: SavedObject
 
 
 def compared(kibana: Kibana, rendered: Sequence[SavedObject]) -> list[Compared]:
@@ -54,8 +36,7 @@ def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = Fal
         How the objects differed before.
     """
     before = compared(kibana, rendered)
-    wanted = {"new", "outdated", "changed"} if replace else {"new", "outdated"}
-    chosen = [each.rendered for each in before if each.status in wanted]
+    chosen = [each for each, one in zip(rendered, before, strict=True) if one.is_replaced(replace)]
     if chosen:
         kibana.put([_marked(each, _content(each)) for each in chosen])
         held = kibana.held(chosen)
@@ -70,13 +51,13 @@ def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = Fal
 def _one(rendered: SavedObject, held: SavedObject | None) -> Compared:
     title = rendered["attributes"]["title" if rendered["type"] == "dashboard" else "name"]
     if held is None:
-        return Compared(title, "new", "", rendered)
+        return Compared(title, "new")
     if rendered["type"] != "dashboard":
         same = all(held["attributes"].get(key) == rendered["attributes"][key] for key in _VIEW)
-        return Compared(title, "same" if same else "changed", "", rendered)
+        return Compared(title, "same" if same else "changed")
     mark = Mark.of(held["attributes"].get("description", ""))
     found = status(mark, content_hash(_content(held)), content_hash(_content(rendered)))
-    return Compared(title, found, mark.version if mark else "", rendered)
+    return Compared(title, found, mark.version if mark else "")
 
 
 def _content(saved: SavedObject) -> dict[str, Any]:

@@ -9,11 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-app = typer.Typer(
-    help="Prepare the machines of a Spark cluster for the jobs.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+app = typer.Typer(help="Prepare the machines of a Spark cluster for the jobs.", no_args_is_help=True)
 
 
 @app.callback()

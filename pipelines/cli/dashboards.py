@@ -24,7 +24,7 @@ from pipelines.contracts.version_names import VersionNames
 if TYPE_CHECKING:
     from dashboards.panels import Site
 
-app = typer.Typer(help="Dashboards for Kibana and Grafana.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="Dashboards for Kibana and Grafana.", no_args_is_help=True)
 
 Space = Annotated[str, typer.Option(help="Id of the Kibana space.")]
 Versions = Annotated[str, typer.Option(help="The versions of the chain that Version comparison shows, with commas.")]

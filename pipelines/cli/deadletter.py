@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Show the messages that jobs could not use, and send them again once the cause is mended.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 Jobs = Annotated[list[str] | None, typer.Option("--job", help="Only letters of this job; repeatable.")]

@@ -22,9 +22,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.query import incidents as stored
 
 app = typer.Typer(
-    help="List and show incidents, and say that you look after one; see docs/incidents.md.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+    help="List and show incidents, and say that you look after one; see docs/incidents.md.", no_args_is_help=True
 )
 
 Id = Annotated[str, typer.Argument(help="Id of the incident, or the beginning of it.")]

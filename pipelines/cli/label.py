@@ -25,7 +25,6 @@ from pipelines.query.control_topics import checked, instant, labels, save, write
 app = typer.Typer(
     help="Say what a novelty was. The detector uses the label at once; `newnormal evaluate` uses it later.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 _WHEN = "ISO 8601, 'now', or a time from now such as -10m"

@@ -16,7 +16,6 @@ from pipelines.contracts.settings import load
 app = typer.Typer(
     help="Tell people of incidents: webhook, Slack, Alertmanager, e-mail; see docs/notifications.md.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 

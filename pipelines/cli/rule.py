@@ -29,7 +29,6 @@ from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
 app = typer.Typer(
     help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 _WHEN = "ISO 8601, 'now', or a time from now such as +2h or -10m"

@@ -16,13 +16,10 @@ from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import settings
 from pipelines.evaluation import show
 
-app = typer.Typer()
-
 PARTLY = 3
 """Exit code if verdicts were written, but something in the files could not be used."""
 
 
-@app.command()
 @reads_files
 def score(
     how: ReadingOptions,

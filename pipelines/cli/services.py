@@ -25,7 +25,6 @@ from pipelines.contracts.settings import load
 app = typer.Typer(
     help="Start, stop and inspect the embedded servers: a real Kafka broker and a real Elasticsearch node.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 StateDir = Annotated[

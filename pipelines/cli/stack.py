@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Start, watch and stop Newnormal with Kafka and Elasticsearch in containers (docs/compose.md).",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 WELL, UNWELL, NOTHING = 0, 1, 3

@@ -23,7 +23,6 @@ app = typer.Typer(
     help="Say which machine runs on which, such as VMs on hosts, and which service calls which. A host that takes its "
     "VMs down is then one incident with them, and is named first; see docs/incidents.md.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
 )
 
 Machines = Annotated[list[str], typer.Argument(help="Names of machines, as in host.name.", show_default=False)]

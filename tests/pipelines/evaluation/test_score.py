@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.spec.errors import NewnormalError
-from pipelines.cli.score import app
+from pipelines.cli.main import app
 from pipelines.contracts import settings
 from pipelines.evaluation.on_cores import judge_on_cores
 from pipelines.evaluation.recorded import judge
@@ -37,7 +37,7 @@ def test_one_row_comes_out_for_each_value_in_order_of_time_and_only_the_outlier_
     value[300] = 150.0
     out = tmp_path / "out.csv"
     file = _write(tmp_path / "in.csv", {"value": value, "label": np.zeros(400)})
-    result = CliRunner().invoke(app, [str(file), "--out", str(out)])
+    result = CliRunner().invoke(app, ["score", str(file), "--out", str(out)])
     assert result.exit_code == 0, result.output
     verdicts = pl.read_csv(out)
     assert verdicts.columns == list(COLUMNS)
@@ -107,13 +107,15 @@ def test_the_sensitivity_changes_kinds_and_no_scores(tmp_path: Path) -> None:
 def test_what_is_skipped_is_said_with_its_lines_and_by_the_exit_code(tmp_path: Path) -> None:
     file, out = tmp_path / "in.csv", tmp_path / "new" / "out.csv"
     file.write_text("Zeit;host;Last\n01.11.2026 12:00;a;53,1 %\n01.11.2026 12:00;b;7\n01.11.2026 12:01;a;kaputt\n")
-    result = CliRunner().invoke(app, [str(file), "--time-column", "Zeit", "--out", str(out)])
+    result = CliRunner().invoke(app, ["score", str(file), "--time-column", "Zeit", "--out", str(out)])
     assert result.exit_code == 3, result.output
     assert "values that are no numbers: 1 (line 4, e.g. 'kaputt')" in result.output
     assert "01.11.2026 are read day first" in result.output
     rows = pl.read_csv(out).select("time", "entity", "actual").rows()
     assert rows[0] == ("2026-11-01T12:00:00.000Z", "a", 53.1) and rows[-1][1:] == ("b", 7.0)
-    empty = CliRunner().invoke(app, [str(file), "--time-column", "Zeit", "--entity-column", "Last", "--out", str(out)])
+    empty = CliRunner().invoke(
+        app, ["score", str(file), "--time-column", "Zeit", "--entity-column", "Last", "--out", str(out)]
+    )
     assert isinstance(empty.exception, NewnormalError) and empty.exception.code == "SERIES_EMPTY"
 
 
