@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
 from typing import Literal, Self
 
 Mood = Literal["open", "slow", "blackhole"]
@@ -33,9 +32,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True, name="relay").start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = True
         self._listener.close()
         self.cut()

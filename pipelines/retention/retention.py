@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Literal, Self
 
 import structlog
@@ -198,9 +197,7 @@ class RegularRetention:
             threading.Thread(target=self._run, daemon=True, name="retention").start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
 
     def _run(self) -> None:

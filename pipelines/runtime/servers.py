@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -94,9 +93,7 @@ class ServerWatch:
             threading.Thread(target=self._run, args=(server.tell,), daemon=True, name=f"tell-{server.name}").start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
 
     def away(self) -> list[Away]:

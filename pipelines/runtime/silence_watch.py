@@ -6,7 +6,6 @@ import threading
 from collections.abc import Collection
 from contextlib import closing
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -61,9 +60,7 @@ class SilenceWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join(5)
 
