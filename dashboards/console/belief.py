@@ -76,11 +76,11 @@ def completed(points: list[Document], windows: Sequence[Document], start: int, e
         return points
     known = {point["@timestamp"] for point in points}
     new = [each for each in windows if start <= each["window_end"] <= end and each["window_end"] not in known]
-    more = [{"@timestamp": each["window_end"], "actual": judged(each), **_verdict(each)} for each in new]
+    more = [{"@timestamp": each["window_end"], "actual": judged_value(each), **_verdict(each)} for each in new]
     return sorted([*points, *more], key=lambda point: point["@timestamp"])
 
 
-def judged(window: Document) -> float | None:
+def judged_value(window: Document) -> float | None:
     """The value of a window that the detector judged, or would have judged."""
     statistic = window.get(_STATISTICS.get(window.get("metric_kind", "gauge"), "mean"))
     value = window.get("actual", statistic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dashboards.console.belief import judged
+from dashboards.console.belief import judged_value
 from dashboards.console.search import Document
 from dashboards.console.sparks import Sparks
 from pipelines.contracts.records.novelty import JOINED
@@ -48,9 +48,9 @@ def _take_windows(row: Document, windows: Sequence[Document], sparks: Sparks, *,
     newest = windows[-1]
     if newest["window_end"] >= row.get("@timestamp", 0):
         known = {name: newest[name] for name in _VERDICT if newest.get(name) is not None}
-        row.update({"@timestamp": newest["window_end"], "actual": judged(newest), **known})
+        row.update({"@timestamp": newest["window_end"], "actual": judged_value(newest), **known})
     if not joined:
-        row["spark"] = sparks.of((window["window_end"], judged(window)) for window in windows) or row["spark"]
+        row["spark"] = sparks.of((window["window_end"], judged_value(window)) for window in windows) or row["spark"]
 
 
 def _open_since(verdict: Document) -> int | None:

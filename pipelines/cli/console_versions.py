@@ -50,7 +50,7 @@ class ConsoleVersions:
         ]
 
     def compared(self, first: str, second: str) -> dict[str, Any]:
-        """The comparison of two versions, as `pipelines.evaluation.comparison.told.told` returns it.
+        """The comparison of two versions, as `pipelines.evaluation.comparison.plain_data.plain_data` returns it.
 
         Raises:
             NewnormalError: As `pipelines.evaluation.comparison.between.between`; ``COMPARISON_ENDED`` if the process
@@ -85,10 +85,10 @@ def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the console, and that ends this process
     end_with_parent()
     from pipelines.evaluation.comparison.between import between  # only in this process
-    from pipelines.evaluation.comparison.told import told
+    from pipelines.evaluation.comparison.plain_data import plain_data
 
     try:
         found, unreadable = between(names, load(**given), given)
-        answers.send(told(found, unreadable, now_ms()))
+        answers.send(plain_data(found, unreadable, now_ms()))
     except NewnormalError as error:
         answers.send(error)

@@ -15,7 +15,7 @@ from datagen.wall_clock import WallClock
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
-from pipelines.cli.input_commands import To, agents_sink, found, progress_bar, saying, sink_of, stopping
+from pipelines.cli.input_commands import To, agents_sink, progress_bar, saying, sink_of, stopping, with_broker
 from pipelines.cli.options import Overrides, with_kafka
 from pipelines.cli.output_files import file_to_write
 from pipelines.cli.site import simulates_a_site
@@ -52,7 +52,7 @@ def simulate(
     with (
         stopping() as stop,
         progress_bar(say, total) as tell,
-        sink_of(settings if to else found(settings), to, truth, stop=stop, say=saying(say)) as sink,
+        sink_of(settings if to else with_broker(settings), to, truth, stop=stop, say=saying(say)) as sink,
     ):
         say.print(
             f"{site.hosts} hosts, {site.vms} VMs, {site.metrics} metrics each, from {iso(site.start)}, seed {site.seed}"

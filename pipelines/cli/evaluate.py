@@ -158,7 +158,7 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], JudgedTime
     bootstrap = running(settings, elasticsearch=False).kafka.bootstrap or ""
     reader = tables.consumer(bootstrap)
     try:
-        there = tables.known(reader, settings.namespace)
+        there = tables.topic_names(reader, settings.namespace)
         if topics.NOVELTIES not in there:
             raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", bootstrap)
         messages = kafka_content.values(bootstrap, settings.topic(topics.NOVELTIES))

@@ -62,7 +62,7 @@ def bootstrap(settings: Settings) -> str:
     )
 
 
-def found(settings: Settings) -> Settings:
+def with_broker(settings: Settings) -> Settings:
     """The settings, with `kafka.bootstrap` set to the address that `bootstrap` finds."""
     kafka = settings.kafka.model_copy(update={"bootstrap": bootstrap(settings)})
     return settings.model_copy(update={"kafka": kafka})

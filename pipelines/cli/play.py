@@ -17,7 +17,7 @@ from datagen.wall_clock import WallClock
 from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
 from pipelines.cli.csv_options import ReadingOptions, reads_files
-from pipelines.cli.input_commands import To, found, progress_bar, saying, sink_of, speed_of, stopping
+from pipelines.cli.input_commands import To, progress_bar, saying, sink_of, speed_of, stopping, with_broker
 from pipelines.cli.options import Overrides, with_kafka
 from pipelines.contracts import settings as tree
 from pipelines.contracts import topics
@@ -73,7 +73,7 @@ def play(
         say.print(visible_lines(str(report)), markup=False, soft_wrap=True)
     now = WallClock().now()
     what = programme(frame, pace, shift_to_now, now)
-    settings = settings if to else found(settings)
+    settings = settings if to else with_broker(settings)
     with (
         stopping() as stop,
         progress_bar(say, 1000) as bar,

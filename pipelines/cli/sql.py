@@ -73,7 +73,7 @@ def sql(
     settings = running(load(**overrides), elasticsearch=False)
     reader = tables.consumer(settings.kafka.bootstrap or "")
     try:
-        names = parsed.topics(tables.known(reader, settings.namespace))
+        names = parsed.topics(tables.topic_names(reader, settings.namespace))
         if not live:
             found = dict(_bounded(settings, names))
             if _STATES in parsed.words:

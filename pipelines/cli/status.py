@@ -56,7 +56,7 @@ def status(
     """
     settings = load(**overrides)
     headers = console_headers(settings.console)
-    answers = [_asked(process, headers) for process in processes.found(settings)]
+    answers = [_asked(process, headers) for process in processes.job_processes(settings)]
     servers, telling = services.status(settings), notifier(settings)
     code = NOTHING if not answers else UNWELL if any(answer.problems for answer in answers) else WELL
     if as_json:

@@ -17,7 +17,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.globs import matches
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.metrics.judging import judged
+from pipelines.jobs.detect.metrics.judging import rows_to_judge
 from pipelines.jobs.detect.metrics.micro_batch import newest
 from pipelines.query import tables
 
@@ -37,7 +37,7 @@ def recent_windows(settings: Settings, entity: str = "*", metric: str = "*") -> 
         metric: Glob over metrics.
 
     Returns:
-        The columns of `judged`: ``entity``, ``metric``, ``kind``, ``window_start``, ``window_end`` (epoch ms),
+        The columns of `rows_to_judge`: ``entity``, ``metric``, ``kind``, ``window_start``, ``window_end`` (epoch ms),
         ``value`` and others; without columns if nothing is known.
 
     Raises:
@@ -60,7 +60,7 @@ def windows_of(messages: Iterator[bytes], entity: str, metric: str) -> pl.DataFr
         features = features.filter(pl.Series(matches(entity, features["entity"])))
         features = features.filter(pl.Series(matches(metric, features["metric"])))
         if features.height:
-            parts.append(judged(features))
+            parts.append(rows_to_judge(features))
     return newest(pl.concat(parts)).drop_nulls("value") if parts else pl.DataFrame()
 
 

@@ -141,7 +141,7 @@ def consumer(bootstrap: str, more: Mapping[str, str | bool] | None = None) -> Co
     )
 
 
-def known(reader: Consumer, namespace: str) -> list[str]:
+def topic_names(reader: Consumer, namespace: str) -> list[str]:
     """The names of all topics of a namespace, without the namespace."""
     names = (name for name in reader.list_topics(timeout=10).topics if not name.startswith("__"))
     return sorted(name.removeprefix(namespace) for name in names if name.startswith(namespace))

@@ -40,7 +40,7 @@ class JobProcess:
 
 @contextmanager
 def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[None]:
-    """A context manager: while it is entered, `found` finds this process.
+    """A context manager: while it is entered, `job_processes` finds this process.
 
     Args:
         settings: The settings; they hold the state directory, the namespace and the version.
@@ -59,7 +59,7 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
         path.unlink(missing_ok=True)
 
 
-def found(settings: Settings) -> list[JobProcess]:
+def job_processes(settings: Settings) -> list[JobProcess]:
     """The processes that run now, sorted by process id; files of ended processes are removed."""
     running = {path: _alive(path) for path in _files(settings)}
     for path, process in running.items():
@@ -69,7 +69,7 @@ def found(settings: Settings) -> list[JobProcess]:
 
 
 def alive(settings: Settings) -> list[JobProcess]:
-    """As `found`, but files of ended processes stay."""
+    """As `job_processes`, but files of ended processes stay."""
     return _sorted(map(_alive, _files(settings)))
 
 

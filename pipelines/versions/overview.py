@@ -88,7 +88,9 @@ def view(version: Version, settings: Settings) -> VersionView:
     """
     mine = settings.of(version.names)
     bootstrap = settings.kafka.bootstrap or ""
-    running = {job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs}
+    running = {
+        job: each.pid for each in processes.job_processes(settings) if each.version == version.name for job in each.jobs
+    }
 
     def seen(name: str) -> JobView:
         checkpoint = mine.folder("checkpoints") / name

@@ -20,7 +20,7 @@ from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.judging import judged
+from pipelines.jobs.detect.metrics.judging import rows_to_judge
 from tests.benchmarks import outputs
 from tests.benchmarks.load import write_columnar
 from tests.benchmarks.queries import Queries, say, session
@@ -144,7 +144,7 @@ def _alone(made: FeatureLoad, settings: DetectorSettings) -> tuple[float, pl.Dat
     for chunk in made.chunks():
         if chunk["window_end"][0] > made.begin + made.windows * _STEP:
             break
-        frame = judged(chunk.with_columns(rate=pl.lit(None, pl.Float64)))
+        frame = rows_to_judge(chunk.with_columns(rate=pl.lit(None, pl.Float64)))
         began = time.perf_counter()
         found, state = detection.process(frame, state)
         seconds.append(time.perf_counter() - began)

@@ -13,7 +13,7 @@ from tests.integration.conftest import Pipeline
 
 def health(pipeline: Pipeline) -> tuple[int, str]:
     """Status and text of the pipeline's /health."""
-    found = processes.found(pipeline.settings)
+    found = processes.job_processes(pipeline.settings)
     with suppress(httpx.HTTPError, IndexError):
         reply = httpx.get(f"{found[0].url}/health", timeout=8)
         return reply.status_code, reply.text
@@ -22,7 +22,7 @@ def health(pipeline: Pipeline) -> tuple[int, str]:
 
 def lags(pipeline: Pipeline) -> list[int | None]:
     """What the pipeline says that its jobs have not read."""
-    status = httpx.get(f"{processes.found(pipeline.settings)[0].url}/api/status", timeout=8).json()
+    status = httpx.get(f"{processes.job_processes(pipeline.settings)[0].url}/api/status", timeout=8).json()
     return [job["lag"] for job in status["pipeline"]["jobs"]]
 
 

@@ -289,7 +289,7 @@ def shown_by(site: Site) -> Iterable[tuple[str, bytes]]:
     pipeline = site.pipeline
     assert pipeline.process
     yield from processes(pipeline.process.pid)
-    url = running.found(pipeline.settings)[0].url
+    url = running.job_processes(pipeline.settings)[0].url
     for path in ("/health", "/metrics", "/api/status", "/api/incidents"):
         yield path, httpx.get(url + path, timeout=20).content
     for command in ("doctor", "status"):

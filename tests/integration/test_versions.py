@@ -116,6 +116,6 @@ def _names(pipeline: Pipeline) -> set[str]:
     """The topics of the pipeline, without its namespace."""
     reader = tables.consumer(pipeline.settings.kafka.bootstrap or "")
     try:
-        return set(tables.known(reader, pipeline.settings.namespace))
+        return set(tables.topic_names(reader, pipeline.settings.namespace))
     finally:
         reader.close()

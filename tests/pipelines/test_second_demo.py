@@ -15,7 +15,7 @@ from engine.testing.bounded import bounded
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.judging import judged
+from pipelines.jobs.detect.metrics.judging import rows_to_judge
 from pipelines.jobs.extract.job import extractor
 
 FIRST, SECOND, MINUTE = 1_800_000_000_000, 1_800_000_520_000, 60_000
@@ -43,7 +43,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     samples = samples.with_columns(pl.col("entity", "metric", "kind").cast(pl.String)).drop("arrival")
     features, _ = bounded(extractor(settings), samples.to_dicts())
     detection = Detection(settings.detector)
-    windows = judged(pl.DataFrame(features, infer_schema_length=None))
+    windows = rows_to_judge(pl.DataFrame(features, infer_schema_length=None))
     made, _ = detection.process(windows, detection.new_state(), now=SECOND + 150_000)
     return made.filter(pl.col("kind").is_in(ALARM_KINDS))
 

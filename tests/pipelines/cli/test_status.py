@@ -20,7 +20,7 @@ from engine.spark.query import BatchReport
 from pipelines.contracts.settings import load
 from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.status import StatusFile
-from pipelines.runtime.processes import announced, found
+from pipelines.runtime.processes import announced, job_processes
 from pipelines.runtime.status import StatusCollector
 from pipelines.serving.server import serve
 
@@ -112,8 +112,8 @@ def test_what_a_process_left_that_died_is_not_believed(tmp_path: Path) -> None:
     (folder / "4194303.json").write_text('{"pid": 4194303, "started": 1.0, "url": "http://x", "jobs": []}')
     (folder / "12.json").write_text("{")
     with announced(settings, "http://me", ["sink"]):
-        assert [process.url for process in found(settings)] == ["http://me"]
-    assert found(settings) == []
+        assert [process.url for process in job_processes(settings)] == ["http://me"]
+    assert job_processes(settings) == []
     assert list(folder.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.evaluation.comparison.comparison import Comparison, compare
 from pipelines.evaluation.comparison.messages import Listener, listeners, messages
 from pipelines.evaluation.comparison.page import page
-from pipelines.evaluation.comparison.told import told
+from pipelines.evaluation.comparison.plain_data import plain_data
 from pipelines.evaluation.comparison.words import figure, incidents
 from tests.pipelines.evaluation.test_comparison import STEP, T0, judged, series
 
@@ -63,7 +63,7 @@ def test_the_first_words_are_how_many_incidents_how_large_and_how_many_messages(
     text = page(found, T0)
     assert text.index("2 incidents") < text.index("agree on")
     assert list(found.figures())[:2] == ["versions", "incidents"]
-    assert told(found, 0, T0)["incidents"]["summary"] == summary
+    assert plain_data(found, 0, T0)["incidents"]["summary"] == summary
 
 
 def test_each_channel_is_told_from_its_severity_on() -> None:

@@ -42,7 +42,7 @@ from pipelines.jobs.detect.metrics.verdict_frames import (
     SCHEMA,
     JoinedWindows,
     joined_frame,
-    known,
+    with_nulls,
 )
 from pipelines.jobs.detect.reported import followed, new_column
 from pipelines.jobs.detect.rules import Effects, applied, effects
@@ -179,9 +179,9 @@ class Detection:
             for part in steps(step):
                 believe_series(state, sent.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
             believe_machines(state, joined, step, rows.end, back[1])
-        result = self._dated_back(known(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
+        result = self._dated_back(with_nulls(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
         absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
-        by_machine = known(joined_frame(frame, verdicts.numbers, joined))
+        by_machine = with_nulls(joined_frame(frame, verdicts.numbers, joined))
         result = pl.concat([result, by_machine, self._absences(absences, state)])
         self._gone(state, now)
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
@@ -232,8 +232,8 @@ class Detection:
             state.absent.append(believed_absent(gone))
 
     def _absent(self, absences: Table, state: DetectionState) -> pl.DataFrame:
-        known = self.absence.verdicts(absences, state, JOINED)
-        if known.is_empty():
+        absent = self.absence.verdicts(absences, state, JOINED)
+        if absent.is_empty():
             return pl.DataFrame(schema=SCHEMA)
         evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": pl.col("absence")}
         fixed = {
@@ -243,8 +243,8 @@ class Detection:
             "evidence": pl.struct([value.alias(name) for name, value in evidence.items()]),
             "revision": pl.lit(0, pl.Int64),
         }
-        missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*known.columns, *fixed}}
-        return known.with_columns(**fixed, **missing).select(*SCHEMA)
+        missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*absent.columns, *fixed}}
+        return absent.with_columns(**fixed, **missing).select(*SCHEMA)
 
     def _judge(
         self, state: DetectionState, rows: _Rows, ruled: Effects | None, about: About

@@ -109,7 +109,7 @@ class MetricsJudge(Judge):
         self.novel_only = settings.emit == "novel"
 
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
-        return newest(judged(features))
+        return newest(rows_to_judge(features))
 
     def open(self, state: ShardState, control: ControlMessages, before: int) -> MetricsShard:
         return MetricsShard(self, state, control, before)
@@ -191,7 +191,7 @@ class MetricsShard(ShardJudging):
         return bool(work.ready.height or labels or snapshots or absent)
 
 
-def judged(features: pl.DataFrame) -> pl.DataFrame:
+def rows_to_judge(features: pl.DataFrame) -> pl.DataFrame:
     """Turns records of features into the rows that the models judge: one value per series and window.
 
     >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}

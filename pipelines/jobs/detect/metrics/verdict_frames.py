@@ -123,7 +123,7 @@ def nulls(*names: str) -> dict[str, pl.Expr]:
     return {name: pl.lit(None, SCHEMA[name]) for name in names}
 
 
-def known(verdicts: pl.DataFrame) -> pl.DataFrame:
+def with_nulls(verdicts: pl.DataFrame) -> pl.DataFrame:
     """The verdicts with null for unknown numbers, which the models give as NaN, infinite or -1."""
     clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
     since = pl.when(pl.col("since") >= 0).then("since").alias("since")

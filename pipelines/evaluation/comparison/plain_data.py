@@ -19,7 +19,7 @@ _MARGIN, _LONGEST = 60, 240
 _POINT = ("actual", "typical", "lower", "upper", "record_score", "kind")
 
 
-def told(comparison: Comparison, unreadable: int, now: int) -> dict[str, Any]:
+def plain_data(comparison: Comparison, unreadable: int, now: int) -> dict[str, Any]:
     """The comparison as plain data.
 
     Args:
