@@ -195,7 +195,7 @@ def rows_to_judge(features: pl.DataFrame) -> pl.DataFrame:
     """Turns records of features into the rows that the models judge: one value per series and window.
 
     >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}
-    >>> judged(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()
+    >>> rows_to_judge(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()
     [3.0]
     """
     if not features.height:
