@@ -44,9 +44,9 @@ from engine import (
 from engine.operators.turn import Logic, Turn
 from engine.spec.job import Job
 from engine.testing import TestStream, run
+from tests.engine.readings import T0, Reading
 
 pytestmark = pytest.mark.filterwarnings("ignore:Field name")  # "register", of a record class
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
 NAMES = (
     *(
         "n",
@@ -96,15 +96,6 @@ AGGREGATES = {
 }
 
 
-class Said(Record):
-    """What the jobs read; the key is a copy of ``k`` of another name."""
-
-    time: Instant
-    k: str
-    v: float
-    s: str
-
-
 class Total(KeyCallback):
     """The sum of a key so far."""
 
@@ -127,7 +118,7 @@ Names = tuple[str, ...]
 
 
 def read(names: Names, topic: str = "t") -> Stream:
-    return Stream.read_json(topic, Said).select("time", "v", "s", **dict.fromkeys(names, "k")).key_by(*names)
+    return Stream.read_json(topic, Reading).select("time", "v", "s", **dict.fromkeys(names, "k")).key_by(*names)
 
 
 def joined(how: Any) -> Callable[[Names], Stream]:

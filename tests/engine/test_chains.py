@@ -20,10 +20,8 @@ from engine import (
     Deduplicate,
     DeltaWindows,
     Discarding,
-    Instant,
     Max,
     Mean,
-    Record,
     Session,
     Sliding,
     Stream,
@@ -32,17 +30,9 @@ from engine import (
 )
 from engine.spec.errors import NewnormalError
 from engine.testing import RESTART, TestStream, run
+from tests.engine.readings import T0, Reading
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 86_400_000
 BOTH = pytest.mark.parametrize("on", ["reference", "operator"])
-
-
-class Reading(Record):
-    """A value of a key."""
-
-    time: Instant
-    k: str
-    v: float
 
 
 def reading(second: float, v: float = 1.0) -> dict[str, Any]:

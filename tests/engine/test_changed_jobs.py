@@ -52,15 +52,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.windows import Window
-
-
-class Reading(Record):
-    """What the jobs read."""
-
-    time: Instant
-    k: str
-    v: float = 0.0
-    s: str = ""
+from tests.engine.readings import Reading
 
 
 class Low(Record):

@@ -17,10 +17,8 @@ from engine import (
     AfterWatermark,
     Count,
     Distinct,
-    Instant,
     Max,
     Quantile,
-    Record,
     Session,
     Sliding,
     Stream,
@@ -34,8 +32,8 @@ from engine.testing.encoding import fed_columns
 from engine.testing.written import Written
 from engine.triggers import Trigger
 from engine.windows import Window
+from tests.engine.readings import T0, Value
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
 WINDOWS: dict[str, Window] = {
     "tumbling": Tumbling("10s"),
     "sliding": Sliding("30s", every="10s"),
@@ -48,14 +46,6 @@ TRIGGERS: dict[str, Trigger] = {
     "one of two": AfterWatermark(early=AfterAny(AfterCount(3), AfterProcessingTime("20s", aligned=False))),
 }
 AGGREGATES = {"n": Count(), "total": Sum("v"), "most": Max("v"), "half": Quantile("v", 0.5), "kinds": Distinct("v")}
-
-
-class Value(Record):
-    """A value of a key that may be missing."""
-
-    time: Instant
-    k: str | None = None
-    v: int | None = None
 
 
 def job(window: Window, lateness: str, trigger: Trigger | None, **aggregates: Any) -> Job:

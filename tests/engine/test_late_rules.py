@@ -8,8 +8,7 @@ import pytest
 
 from engine import Broadcast, Instant, Job, Record, Stream
 from engine.testing import RESTART, TestStream, run
-
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
+from tests.engine.readings import T0
 
 
 class Sample(Record):

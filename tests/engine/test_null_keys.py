@@ -34,8 +34,8 @@ from engine import (
     WindowJoin,
 )
 from engine.testing import RESTART, TestStream, run
+from tests.engine.readings import T0
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 86_400_000
 KEYS = [("x", None), ("x", "y"), (None, None), (None, "y")]
 
 

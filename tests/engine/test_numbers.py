@@ -37,8 +37,8 @@ from engine import (
 from engine.spec.errors import NewnormalError
 from engine.spec.expressions import computed, expression, values
 from engine.testing import TestStream, run
+from tests.engine.readings import T0
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
 WHOLE = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-5, 5), st.sampled_from([2**31, 2**53 + 1, 2**62]))
 
 

@@ -19,11 +19,9 @@ from engine import (
     Correlation,
     Count,
     Event,
-    Instant,
     Max,
     Pattern,
     Rate,
-    Record,
     Sliding,
     Stream,
     Sum,
@@ -31,18 +29,10 @@ from engine import (
 )
 from engine.spec.errors import NewnormalError
 from engine.testing import TestStream, run
+from tests.engine.readings import T0, Value
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
 BOTH = ("reference", "operator")
 Entry = tuple[int, str | None, int | None]
-
-
-class Value(Record):
-    """A value of a key."""
-
-    time: Instant
-    k: str | None = None
-    v: int | None = None
 
 
 def stream_of(batches: list[list[Entry]], restarts: set[int], topic: str = "t") -> TestStream:

@@ -24,9 +24,9 @@ from engine import (
 )
 from engine.formats.dead_letters import DeadLetter
 from engine.testing import TestStream, run
+from tests.engine.readings import T0
 from tests.engine.ways import WAYS, windowed
 
-T0 = 1_766_000_000_000 - 1_766_000_000_000 % 3_600_000
 MOST = 2**63 - 1
 
 
