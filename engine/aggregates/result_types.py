@@ -12,7 +12,7 @@ from engine.aggregates.aggregate import Aggregate, RowAggregate
 from engine.aggregates.histogram import Histogram
 from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
-from engine.spec.columns import require, require_numbers
+from engine.spec.columns import require, require_numbers, unknown
 from engine.spec.errors import NewnormalError
 
 _ROW = "__aggregated"
@@ -50,9 +50,7 @@ def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema, by: 
     try:
         made = _result(name, aggregate, frame, by)
     except pl.exceptions.ColumnNotFoundError as error:
-        raise NewnormalError(
-            "COLUMN_UNKNOWN", f"there is no column {error}", where, ", ".join(given.names), "no job"
-        ) from None
+        raise unknown(error, given, where) from None
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         what = f"{name} cannot be computed: {str(error).splitlines()[0]}"
         raise NewnormalError(

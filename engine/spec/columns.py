@@ -22,10 +22,20 @@ def require(names: Iterable[str], schema: pa.Schema, where: str) -> None:
 
     >>> require(["word"], pa.schema([("word", pa.string())]), "key_by()")
     """
-    if unknown := [name for name in names if name not in schema.names]:
-        there = [name for name in schema.names if not name.startswith("__")]
-        what = f"there is no column {', '.join(unknown)}"
-        raise NewnormalError("COLUMN_UNKNOWN", what, where, ", ".join(there) or "none: no columns are left", "no job")
+    if missing := [name for name in names if name not in schema.names]:
+        raise unknown(", ".join(missing), schema, where)
+
+
+def unknown(column: str | Exception, schema: pa.Schema, where: str) -> NewnormalError:
+    """The error that there is no such column; what Polars says of one names it between quotes.
+
+    >>> print(unknown("wrod", pa.schema([("word", pa.string())]), "key_by()").what)
+    there is no column wrod
+    """
+    first, _, rest = str(column).partition('"')
+    there = ", ".join(name for name in schema.names if not name.startswith("__"))
+    what = f"there is no column {rest.partition(chr(34))[0] or first}"
+    return NewnormalError("COLUMN_UNKNOWN", what, where, there or "none: no columns are left", "no job")
 
 
 def check_names(names: Sequence[str], where: str) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from engine.columns.dictionaries import compact
+from engine.spec.columns import unknown
 from engine.spec.errors import NewnormalError
 from engine.spec.expressions import expression, of_64_bits, values
 from engine.spec.log_place import HIDDEN
@@ -141,9 +142,7 @@ def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema
         try:
             given = apply([step], pa.Table.from_batches([], given)).schema
         except pl.exceptions.ColumnNotFoundError as error:
-            there = ", ".join(name for name in given.names if not name.startswith("__"))
-            name = str(error).splitlines()[0].strip('"')
-            raise NewnormalError("COLUMN_UNKNOWN", f"there is no column {name}", place, there, "no job") from None
+            raise unknown(error, given, place) from None
         except pl.exceptions.PolarsError as error:
             accepted = ", ".join(f"{field.name} ({field.type})" for field in given if not field.name.startswith("__"))
             raise NewnormalError("EXPRESSION_INVALID", str(error).splitlines()[0], place, accepted, "no job") from None

@@ -45,22 +45,26 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
         NewnormalError: ``SETTINGS_FIXED``, ``CHECKPOINT_UNREADABLE``; see `compare`.
     """
     for job, values in compare(settings, checkpoints, jobs).items():
-        if values and values != _kept(checkpoints / job):
-            (checkpoints / job).mkdir(parents=True, exist_ok=True)
-            write_whole(checkpoints / job / _FILE, json.dumps(values, indent=1))
+        (checkpoints / job).mkdir(parents=True, exist_ok=True)
+        write_whole(checkpoints / job / _FILE, json.dumps(values, indent=1))
 
 
 def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Compares the settings with those that the jobs' checkpoints were made with; returns those that matter, by job.
+    """Compares the settings with those that the jobs' checkpoints were made with.
+
+    Returns:
+        For each job whose file is to be written, the settings that its state depends on.
 
     Raises:
         NewnormalError: ``SETTINGS_FIXED``; the message names each setting, its value then and now, and the jobs.
             ``CHECKPOINT_UNREADABLE`` if a file of settings is damaged.
     """
     wrong: dict[tuple[str, str], list[str]] = {}
-    mine = {job: {name: _value(settings, name) for name in DEPENDS.get(job, ())} for job in jobs}
-    for job, values in mine.items():
-        kept = _kept(checkpoints / job)
+    changed: dict[str, dict[str, str]] = {}
+    for job in jobs:
+        values, kept = {name: _value(settings, name) for name in DEPENDS.get(job, ())}, _kept(checkpoints / job)
+        if values != kept:
+            changed[job] = values
         for name, value in values.items():
             if name in kept and not _fits(name, kept[name], value):
                 wrong.setdefault((name, kept[name]), []).append(job)
@@ -72,7 +76,7 @@ def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[
         wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
         accepted = f"{wanted}; or `newnormal replay --as v2`, which computes a version with the new values"
         raise NewnormalError("SETTINGS_FIXED", "; ".join(others), str(checkpoints), accepted, "nothing was started")
-    return mine
+    return changed
 
 
 def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -281,6 +282,7 @@ def test_a_job_built_wrong_is_refused_with_a_code_a_place_and_what_is_accepted(n
     assert refused.value.code == code, refused.value
     assert place in refused.value.where, refused.value
     assert accepted in refused.value.accepted, refused.value
+    assert code != "COLUMN_UNKNOWN" or re.fullmatch(r"there is no column [\w, ]+", refused.value.what)
 
 
 def test_a_record_type_with_a_field_that_no_column_can_hold_is_refused_by_its_name() -> None:
