@@ -74,7 +74,8 @@ class CountWindows(SequenceWindows):
 class DeltaWindows(SequenceWindows):
     """A new window begins when a value differs by more than a threshold from the first value of the window.
 
-    A window ends at the time of the record that opens the next one. Records without a value open no window.
+    A window ends at the time of the record that opens the next one. A record without a value differs from nothing: it
+    counts in the window that is open, or opens one if there is none.
     """
 
     column: str

@@ -16,6 +16,7 @@ from engine import (
     AfterProcessingTime,
     AfterWatermark,
     Count,
+    CountWindows,
     Distinct,
     Max,
     Quantile,
@@ -148,3 +149,13 @@ def test_an_aggregate_that_is_added_has_the_records_from_then_on_and_leaves_the_
         seen = [v for second, v in records[3:] if T0 + second * 1000 in span]
         told = (sum(seen), max(seen), len(set(seen))) if seen else (None, None, None)
         assert (row.get("total"), row.get("most"), row.get("kinds")) == told
+
+
+def test_an_aggregate_that_is_added_is_null_in_a_count_window_that_gets_no_record_any_more() -> None:
+    def made(**aggregates: Any) -> Job:
+        windows = Stream.read_json("t", Value).key_by("k").window(CountWindows(9, timeout="10s"))
+        return windows.aggregate(n=Count(), **aggregates).write("o")
+
+    stream = TestStream(T0).add({"time": T0, "k": "a", "v": 3}).advance_watermark("5s").advance_watermark("1h")
+    _, then = goes_on(made(), made(total=Sum("v"), kinds=Distinct("v")), stream.batches, 3)
+    assert [(row["n"], row.get("total"), row.get("kinds")) for row in rows_of(then)] == [(1, None, None)]
