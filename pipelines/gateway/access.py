@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -11,6 +12,7 @@ from pipelines.gateway.protocol import NotTakenError
 from pipelines.serving.hosts import allowed
 from pipelines.serving.tokens import has_token, same
 
+NO_TOKEN = "the request has no token"
 _SCHEMES = ("bearer", "token", "splunk")
 _HEADERS = ("dd-api-key", "x-amz-firehose-access-key")
 """Headers that hold the token alone, as Datadog's agent and Amazon Data Firehose send it."""
@@ -51,11 +53,27 @@ class Access:
             what, accepted = "the request comes from a web page", "requests of agents, without Origin"
             error = NewnormalError("GATEWAY_BROWSER", what, "Origin header", accepted, "nothing was taken")
             raise NotTakenError(HTTPStatus.FORBIDDEN, error)
+        authorization, alone = headers.get("authorization", ""), [headers[name] for name in _HEADERS if name in headers]
         known = bool(self._token) and (
-            has_token(headers.get("authorization", ""), self._token, _SCHEMES)
-            or any(same(headers.get(name, ""), self._token) for name in _HEADERS)
+            has_token(authorization, self._token, _SCHEMES)
+            or any(same(given, self._token) for given in (*alone, _password(authorization)))
         )
         if self._needed and not known:
-            what, accepted = "the request has no token, or another", "Authorization: Bearer TOKEN, or Token TOKEN"
+            what = "the token is another one" if authorization or alone else NO_TOKEN
+            accepted = "Authorization: Bearer TOKEN, or Token TOKEN"
             error = NewnormalError("GATEWAY_UNAUTHORIZED", what, "Authorization header", accepted, "nothing was taken")
             raise NotTakenError(HTTPStatus.UNAUTHORIZED, error)
+
+
+def _password(authorization: str) -> str:
+    """The password of a header ``Authorization`` of the scheme Basic, as whose Splunk's senders may give the token.
+
+    >>> _password("Basic eDphYmM="), _password("Basic ?"), _password("Bearer eDphYmM=")
+    ('abc', '', '')
+    """
+    scheme, _, given = authorization.partition(" ")
+    try:
+        user_and_password = base64.b64decode(given, validate=True).decode() if scheme.lower() == "basic" else ""
+    except ValueError:
+        return ""
+    return user_and_password.partition(":")[2]

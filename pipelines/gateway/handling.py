@@ -61,6 +61,7 @@ class Handler:
         try:
             reply = await self._taken(request, protocol, content_type, held)
         except NotTakenError as error:
+            error.request = request.headers.get("x-amz-firehose-request-id", "")
             reply = self._refused(error, protocol, content_type)
             headers = {"Connection": "close"} if held.received == 0 else {}
             headers |= {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}

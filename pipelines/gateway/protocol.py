@@ -17,6 +17,9 @@ from engine.spec.errors import NewnormalError
 class NotTakenError(Exception):
     """Nothing of a request was taken.
 
+    Attributes:
+        request: The name that the sender gave the request, as Amazon Data Firehose does; empty: none.
+
     Args:
         status: The status of HTTP.
         error: What the sender is told; its code is stable.
@@ -25,7 +28,7 @@ class NotTakenError(Exception):
 
     def __init__(self, status: int, error: NewnormalError, retry_after: int | None = None) -> None:
         super().__init__(error.what)
-        self.status, self.error, self.retry_after = status, error, retry_after
+        self.status, self.error, self.retry_after, self.request = status, error, retry_after, ""
 
     @property
     def text(self) -> str:

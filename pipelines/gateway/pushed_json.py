@@ -10,6 +10,7 @@ import base64
 import json
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import count
 from typing import Any
@@ -19,6 +20,7 @@ import orjson
 from engine.spec.decoder import Decoder
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log
+from pipelines.gateway.access import NO_TOKEN
 from pipelines.gateway.datadog_payload import KIND, series_of
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import parts
@@ -29,6 +31,8 @@ from pipelines.jobs.normalize.splunk import is_metric
 _MOST_DIVIDED = 20_000
 """The most objects of a body of which those that cannot be used are left out; each is looked at alone."""
 _JSON = "application/json"
+_CODES = {MESSAGE_EMPTY: 5}
+"""Splunk's codes of reasons; that of others is 6, "invalid data format"."""
 _OF_AN_EVENT = 8
 """At most so many parts has the JSON of an event that was sent raw."""
 _ACKNOWLEDGED = count()
@@ -107,13 +111,12 @@ class Datadog(JsonPush):
         )
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _of_datadog(error.status, error.text)
+        unknown = error.status == HTTPStatus.UNAUTHORIZED
+        return _of_datadog(HTTPStatus.FORBIDDEN if unknown else error.status, error.text)
 
 
-class Sketches(JsonPush):
+class Sketches(Datadog):
     """Sketches of distributions, as the agent of Datadog sends them: none is taken, with a reason."""
-
-    name = "datadog"
 
     def parts(self, body: Body, most: int) -> int:
         return 0
@@ -121,9 +124,6 @@ class Sketches(JsonPush):
     def take(self, body: Body) -> Taken:
         accepted = "series; send distributions to the gateway's port of StatsD, which computes their quantiles"
         raise MalformedError(FORMAT_UNKNOWN, "sketches of distributions are not taken", accepted)
-
-    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _of_datadog(error.status, error.text)
 
 
 class Gelf(JsonPush):
@@ -142,7 +142,7 @@ class Gelf(JsonPush):
 
 
 class OpenTsdb(JsonPush):
-    """Data points of OpenTSDB in JSON, one or a list, as its `/api/put` takes them."""
+    """Data points of OpenTSDB in JSON, one or a list, as its `/api/put` takes and answers them."""
 
     name = "opentsdb"
 
@@ -150,11 +150,17 @@ class OpenTsdb(JsonPush):
         objects = _objects(body.data)
         if not all("metric" in one and "value" in one for one in objects):
             raise MalformedError(FORMAT_UNKNOWN, "a data point has no metric or no value", '{"metric":...,"value":...}')
-
-        def reply(told: str) -> Reply:
-            return _told(HTTPStatus.OK, {"errors": [{"error": told}]}) if told else Reply(HTTPStatus.NO_CONTENT)
-
-        return self._written("flat-json", objects, reply, lambda some: some)
+        taken = self._written("flat-json", objects, lambda told: Reply(HTTPStatus.OK, told.encode()), lambda some: some)
+        told = taken.reply.content.decode()
+        failed = len(objects) - taken.records if told else 0
+        status = HTTPStatus.BAD_REQUEST if failed else HTTPStatus.OK
+        counts = {"success": taken.records, "failed": failed}
+        if "details" in body.parameters:
+            return replace(taken, reply=_told(status, counts | {"errors": [{"error": told}] if told else []}))
+        if "summary" in body.parameters:
+            return replace(taken, reply=_told(status, counts))
+        error = {"error": {"code": status, "message": told}}
+        return replace(taken, reply=_told(status, error) if failed else Reply(HTTPStatus.NO_CONTENT))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return _told(error.status, {"error": {"code": error.status, "message": error.text}})
@@ -186,7 +192,10 @@ class Splunk(JsonPush):
         return self._written(name, objects, lambda told: _of_splunk(HTTPStatus.OK, told, number), lambda some: some)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _of_splunk(error.status, error.text)
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            missing = error.error.what == NO_TOKEN
+            return _of_splunk(error.status if missing else HTTPStatus.FORBIDDEN, error.text)
+        return _of_splunk(error.status, error.text, code=_CODES.get(error.error.code))
 
 
 class SplunkRaw(Splunk):
@@ -210,9 +219,8 @@ class SplunkAcknowledgements(Splunk):
 
     def take(self, body: Body) -> Taken:
         if not _channel(body):
-            raise MalformedError(
-                FORMAT_UNKNOWN, "the request names no channel", "X-Splunk-Request-Channel or ?channel="
-            )
+            accepted = "X-Splunk-Request-Channel or ?channel="
+            raise MalformedError(FORMAT_UNKNOWN, "the request names no channel", accepted)
         numbers = _json(body.data).get("acks")
         if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
             raise MalformedError(FORMAT_UNKNOWN, "the body has no list of numbers", '{"acks":[0,1]}')
@@ -235,6 +243,8 @@ class Firehose(JsonPush):
         given = _json(body.data)
         lines, request = _data(given), str(given.get("requestId", ""))
         objects = [each for line in lines for each in _objects(line)]
+        if not objects:
+            return Taken(topics.RAW_AGENTS, None, 0, _of_firehose(HTTPStatus.OK, request, given.get("timestamp"), ""))
 
         def reply(told: str) -> Reply:
             return _of_firehose(HTTPStatus.OK, request, given.get("timestamp"), told)
@@ -242,7 +252,7 @@ class Firehose(JsonPush):
         return self._written("cloudwatch", objects, reply, lambda some: some)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _of_firehose(error.status, "", None, error.text)
+        return _of_firehose(error.status, error.request, None, error.text)
 
 
 def _data(given: dict[str, Any]) -> list[bytes]:
@@ -315,9 +325,9 @@ def _channel(body: Body) -> str:
     return body.channel or body.parameters.get("channel", "")
 
 
-def _of_splunk(status: int, why: str, number: int | None = None) -> Reply:
-    code = {HTTPStatus.OK: 0, HTTPStatus.UNAUTHORIZED: 4, HTTPStatus.FORBIDDEN: 4, HTTPStatus.SERVICE_UNAVAILABLE: 9}
-    told = {"text": why or "Success", "code": code.get(HTTPStatus(status), 6)}
+def _of_splunk(status: int, why: str, number: int | None = None, code: int | None = None) -> Reply:
+    usual = {HTTPStatus.OK: 0, HTTPStatus.UNAUTHORIZED: 2, HTTPStatus.FORBIDDEN: 4, HTTPStatus.SERVICE_UNAVAILABLE: 9}
+    told = {"text": why or "Success", "code": code or usual.get(HTTPStatus(status), 6)}
     return _told(status, told if number is None else {**told, "ackId": number})
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -207,3 +209,25 @@ def test_a_real_prometheus_writes_what_it_scrapes(gateway: httpx.Client, own: Se
     finally:
         os.kill(process.pid, signal.SIGTERM)
         process.wait(60)
+
+
+HEC = json.dumps({"time": T0 / 1000, "host": "a", "event": "metric", "fields": {"metric_name:n": 1}}).encode()
+DATADOG = json.dumps({"series": [{"metric": "n", "points": [[T0 // 1000, 1]], "host": "a", "type": "gauge"}]}).encode()
+OPENTSDB = json.dumps({"metric": "n", "timestamp": T0, "value": 1, "tags": {"host": "a"}}).encode()
+GELF = json.dumps({"version": "1.1", "host": "a", "short_message": "no", "timestamp": T0 / 1000, "level": 3}).encode()
+
+
+@pytest.mark.parametrize(("name", "packed"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("", bytes)])
+def test_what_vendors_intakes_take_is_in_kafka_when_they_say_so(
+    name: str, packed: Callable[[bytes], bytes], gateway: httpx.Client, own: Settings
+) -> None:
+    headers = {"Content-Encoding": name} if name else {}
+    asked = {"/api/v1/series": (DATADOG, 202), "/api/put": (OPENTSDB, 204), "/gelf": (GELF, 202)}
+    asked |= {"/services/collector": (HEC, 200)} if name != "deflate" else {}
+    for path, (body, status) in asked.items():
+        assert gateway.post(path, content=packed(body), headers=headers).status_code == status
+    assert {(machine, metric, value) for _, machine, metric, value, _ in samples(own)} == {("a", "n", 1.0)}
+    assert len(samples(own)) == len(asked) - 1
+    assert [(r["time"], r["entity"], r["severity"], r["message"]) for r in read(own, Log)] == [(T0, "a", 3, "no")]
+    torn = gateway.post("/gelf", content=b"torn", headers={"Content-Encoding": "gzip"})
+    assert (torn.status_code, torn.text.partition(":")[0]) == (400, "GATEWAY_ENCODING")

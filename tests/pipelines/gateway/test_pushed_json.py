@@ -139,9 +139,60 @@ def test_data_points_of_opentsdb_are_written_and_those_of_no_use_are_told() -> N
     assert [(row["time"], row["entity"], row["metric"], row["value"]) for row in read(taken)] == [
         (T0 // 1000 * 1000, "a", "sys.cpu{cpu=0}", 18.0), (T0 // 1000 * 1000, "a", "sys.mem{cpu=0}", 7.0),
     ]  # fmt: skip
-    partly = OpenTsdb(Rules()).take(Body(json.dumps([point, point | {"tags": {"cpu": "0"}}]).encode()))
-    assert b"1 of 2 are left out" in partly.reply.content
-    assert partly.records == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "whole", "partly"),
+    [
+        ({}, (204, b""), (400, "error")),
+        ({"summary": ""}, (200, b'{"success":1,"failed":0}'), (400, "failed")),
+        ({"details": "true"}, (200, b'{"success":1,"failed":0,"errors":[]}'), (400, "errors")),
+    ],
+)
+def test_opentsdb_is_answered_as_its_documentation_says(
+    asked: dict[str, str], whole: tuple[int, bytes], partly: tuple[int, str]
+) -> None:
+    point = {"metric": "sys.cpu", "timestamp": T0 // 1000, "value": 18, "tags": {"host": "a"}}
+    told = OpenTsdb(Rules()).take(Body(json.dumps(point).encode(), parameters=asked)).reply
+    assert (told.status, told.content) == whole
+    taken = OpenTsdb(Rules()).take(Body(json.dumps([point, point | {"tags": {"cpu": "0"}}]).encode(), parameters=asked))
+    assert (taken.reply.status, taken.records) == (partly[0], 1)
+    assert partly[1] in json.loads(taken.reply.content)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "code"),
+    [
+        ({}, b"", 401, 2),
+        ({"Authorization": "Splunk another"}, b"", 403, 4),
+        ({"Authorization": f"Splunk {TOKEN}"}, b"", 400, 5),
+        ({"Authorization": f"Splunk {TOKEN}"}, b"{", 400, 6),
+        ({"Authorization": f"Splunk {TOKEN}"}, lines(EVENT), 503, 9),
+    ],
+)
+def test_refusals_of_the_collector_have_the_status_and_the_code_of_splunk(
+    headers: dict[str, str], body: bytes, status: int, code: int, gateway: TestClient
+) -> None:
+    answer = gateway.post("/services/collector", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_dockers_driver_for_splunk_finds_a_collector_and_its_events_are_known(gateway: TestClient) -> None:
+    assert gateway.request("OPTIONS", "/services/collector/event/1.0").status_code == 200
+    event = {"event": {"line": "no", "source": "stdout", "tag": "cart"}, "time": f"{T0 / 1000}", "host": "dock-1"}
+    unnamed = {"event": {"shop": "x", "n": 1}, "time": f"{T0 / 1000}", "host": "b"}
+    taken = take(Splunk, lines(event, unnamed))
+    assert [(row["entity"], row["program"], row["message"]) for row in read(taken, Log)] == [
+        ("dock-1", "cart", "no"), ("b", "-", '{"shop":"x","n":1}'),
+    ]  # fmt: skip
+
+
+def test_data_firehose_finds_its_request_in_an_error_as_it_discards_the_answer_otherwise(gateway: TestClient) -> None:
+    headers = {"X-Amz-Firehose-Access-Key": TOKEN, "X-Amz-Firehose-Request-Id": "r-1"}
+    for body in (b"", b'{"records":[{"data":"%"}]}'):
+        answer = gateway.post("/firehose", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["requestId"]) == (400, "r-1")
+        assert answer.json()["errorMessage"]
 
 
 def test_sketches_are_refused_with_what_to_do_instead() -> None:
@@ -196,10 +247,12 @@ def gateway() -> Iterator[TestClient]:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({}, 401),
-        ({"DD-API-KEY": "another"}, 401),
+        ({}, 403),
+        ({"DD-API-KEY": "another"}, 403),
         ({"DD-API-KEY": TOKEN}, 503),
         ({"Authorization": f"Splunk {TOKEN}"}, 503),
+        ({"Authorization": "Basic " + base64.b64encode(f"x:{TOKEN}".encode()).decode()}, 503),
+        ({"Authorization": "Basic " + base64.b64encode(b"x:another").decode()}, 403),
         ({"X-Amz-Firehose-Access-Key": TOKEN}, 503),
         ({"DD-API-KEY": TOKEN, "Origin": "http://x"}, 403),
     ],
