@@ -173,7 +173,8 @@ class Driver:
         if beating := self.program.beating(self.names, settings):
             watch = None if self._at_once else silence_watch(self.settings, self.names, beating)
             told = self.heartbeats.enter_context(watch).beat if watch else None
-            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating, told=told))
+            ends = (lambda: self.ends) if self.program.by_event_time and not self._at_once else None
+            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating, told=told, ends=ends))
         self.ownership.check_others()
         later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
         self.later = LaterJobs(later, time.monotonic())

@@ -25,11 +25,13 @@ class Program(ABC):
         names: Names of the jobs, in the order in which data flow through them.
         modules: Modules that Spark's Python workers import before they run the jobs.
         files: Python files with jobs, which the machines of a cluster do not have.
+        by_event_time: True if no job follows the clock, so that heartbeats may be rare where nothing else comes.
     """
 
     names: tuple[str, ...]
     modules: tuple[str, ...]
     files: tuple[Path, ...] = ()
+    by_event_time: bool = False
 
     @abstractmethod
     def prepare(self, settings: Settings) -> None:
@@ -79,6 +81,7 @@ class ChainProgram(Program):
 
     names = tuple(LINKS)
     modules = MODULES
+    by_event_time = True
 
     def prepare(self, settings: Settings) -> None:
         wanted = {settings.reads(name): settings.topic_config(name) for name in TOPICS}

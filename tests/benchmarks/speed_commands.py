@@ -178,6 +178,18 @@ def engine(
 
 
 @app.command()
+def microbatch(
+    seconds: Annotated[int, typer.Option(help="Length of each measured part.")] = 60,
+    warm: Annotated[int, typer.Option(help="Seconds under load before.")] = 120,
+    rate: Annotated[int, typer.Option(help="Records a second of the little load.")] = 1000,
+    out: Report = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure what a micro-batch of each job costs, by part: CPU and wall time, with a little load and with none."""
+    run_benchmark("microbatch", out, seconds, warm, rate, state_dir)
+
+
+@app.command()
 def model(
     series: Annotated[int, typer.Option(help="Series judged together.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="Length of the measured part.")] = 20.0,
