@@ -65,11 +65,8 @@ def read_table(path: Path, separator: str | None = None) -> CsvTable:
         NewnormalError: ``SERIES_UNREADABLE``.
     """
     text = _text(path)
-    above = 0
-    if text.startswith("sep=") and len(first := text.split("\n", 1)[0].strip()) == 5:  # Excel's own hint
-        separator, above, text = separator or first[4], 1, text.partition("\n")[2]
     separator = separator or _recognised(text)
-    parts = list(_parts(text, separator)) if several(text) else [(Header(()), above, text)]
+    parts = list(_parts(text, separator)) if several(text) else [(Header(()), 0, text)]
     tables = [_table(path, header, first, part, separator) for header, first, part in parts]
     return CsvTable(
         path,

@@ -17,6 +17,8 @@ VALUE = "value"
 _CLOCK = re.compile(
     r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 )
+_PER = re.compile(r" per (?:\d+ )?[a-z]+$")
+"""What Kibana adds to the name of a column of times of which each stands for an interval."""
 _DAY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
 
 
@@ -28,10 +30,10 @@ def lower(header: Sequence[str]) -> list[str]:
 def first(header: Sequence[str], wanted: Collection[str]) -> int | None:
     """The place of the first of some names, in lower case, that a header has.
 
-    >>> first(["Host", "Time"], TIMES), first(["Host"], TIMES)
-    (1, None)
+    >>> first(["Host", "Time"], TIMES), first(["Host"], TIMES), first(["@timestamp per 5 minutes"], TIMES)
+    (1, None, 0)
     """
-    there = lower(header)
+    there = [_PER.sub("", name) for name in lower(header)]
     return next((there.index(name) for name in wanted if name in there), None)
 
 

@@ -14,6 +14,8 @@ MARK = "\0"
 """Begins the names of columns that are no columns of the CSV; they are kept as they are."""
 
 _ANNOTATION = re.compile(r"#(?:group|datatype|default)\b")
+_EXCEL = "sep="
+"""Begins a line that tells Excel the separator."""
 _SADF = "# hostname"
 _FLUX_BEGIN = ("", "result", "table")
 _FLUX_OWN = ("result", "table", "_start", "_stop")
@@ -51,6 +53,8 @@ class Headers:
             self._above[annotation[0][1:]] = tuple(fields)
             self.header = None
             return False
+        if self.header is None and begin.startswith(_EXCEL):
+            return False
         if self.header is None or begin == _SADF or tuple(fields[:3]) == _FLUX_BEGIN:
             self.header = Header(tuple(fields), self._above.get("datatype", ()), self._above.get("default", ()))
             self._above = {}
@@ -59,8 +63,8 @@ class Headers:
 
 
 def is_annotation(line: str) -> bool:
-    """Whether a line stands above a header, as InfluxDB writes it."""
-    return _ANNOTATION.match(line) is not None
+    """Whether a line stands above a header, as InfluxDB and programs that export for Excel write it."""
+    return line.startswith(_EXCEL) or _ANNOTATION.match(line) is not None
 
 
 def is_restart(fields: Sequence[str]) -> bool:
@@ -69,8 +73,8 @@ def is_restart(fields: Sequence[str]) -> bool:
 
 
 def several(text: str) -> bool:
-    """Whether a text may hold more than one header: it begins as annotated CSV, or as sadf writes it."""
-    return text.startswith(("#", ",result,table,"))
+    """Whether lines may stand above a header, and a text hold several: annotated CSV, what sadf and Excel write."""
+    return text.startswith(("#", ",result,table,", _EXCEL))
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,13 @@ _EPOCHS = ((1e17, "ns"), (1e14, "µs"), (1e11, "ms"), (0.0, "s"))
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 _DIGITS = r"^((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:(\d\d)(\d\d)(\d\d))?$"
 """A date as eight digits, or with the time of day as fourteen."""
-_NAMED = r"^(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2}), (?P<year>\d{4})(?: @)?(?P<rest>.*)$"
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMED = r"^([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4})(?: @)?"
+_MONTHS = {
+    f"-{name}-": f"-{month}-"
+    for month, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
+    )
+}
 _ZONED = r"(?:Z|[+-][0-9]{2}:[0-9]{2})$"
 _FORM = (
     r"^(?P<a>\d{1,4})(?P<mark>[-./])(?P<b>\d{1,2})[-./](?P<c>\d{1,4})"
@@ -115,14 +120,13 @@ def _dates(
         .otherwise(pl.format("{}-{}-{}", year, month, day))
     )
     clock = pl.format("{}:{}:{}.{}", _hour(), *(pl.col(n).fill_null("0") for n in ("minute", "second", "part")))
-    naive = pl.format("{} {}", iso, clock).str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False)
+    written, form = pl.format("{} {}", iso, clock), "%Y-%m-%d %H:%M:%S%.f"
+    naive = written.str.to_datetime(form, time_unit="ms", strict=False)
     local = naive.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    offset = pl.col("zone").str.replace(":", "", literal=True)
-    minutes = offset.str.slice(1, 2).cast(pl.Int64) * 60 + offset.str.slice(3).cast(pl.Int64, strict=False).fill_null(0)
-    ahead = pl.when(offset.str.starts_with("-")).then(-minutes).otherwise(minutes).fill_null(0)
     absolute = pl.col("utc").is_not_null() | pl.col("zone").is_not_null()
-    utc = naive.dt.epoch("ms") - ahead * 60_000
-    ms = parts.select(pl.when(absolute).then(utc).otherwise(local.dt.epoch("ms"))).to_series()
+    offset = pl.col("zone").fill_null("+00").str.pad_end(5, "0")
+    utc = (written + offset).str.to_datetime(f"{form}%z", time_unit="ms", time_zone="UTC", strict=False)
+    ms = parts.select(pl.when(absolute).then(utc.dt.epoch("ms")).otherwise(local.dt.epoch("ms"))).to_series()
     bare = parts.filter(pl.col("a").is_not_null() & ~absolute).height
     return _bounded(ms), [*notes, *([_unzoned(zone)] if bare else [])]
 
@@ -130,13 +134,7 @@ def _dates(
 def _numeric(text: pl.Series) -> pl.Series:
     """The texts with dates of digits alone, or with the name of the month, in the form of the others."""
     text = text.str.replace(_DIGITS, "$1-$2-$3 $4:$5:$6").str.strip_suffix(" ::")
-    named = text.str.contains(r"^[A-Z]")
-    if not named.any():
-        return text
-    groups = pl.col("t").str.extract_groups(_NAMED)
-    month = groups.struct.field("month").replace_strict(_MONTHS, range(1, 13), default=None, return_dtype=pl.Int64)
-    written = pl.format("{}-{}-{}{}", groups.struct.field("year"), month, *map(groups.struct.field, ("day", "rest")))
-    return text.alias("t").to_frame().select(pl.when(named).then(written).otherwise("t")).to_series()
+    return text.str.replace(_NAMED, "$3-$1-$2").str.replace_many(_MONTHS)
 
 
 def _hour() -> pl.Expr:

@@ -198,7 +198,9 @@ def _vector(value: bytes, rules: Rules) -> bool:
 
 
 _VECTOR = re.compile(rb'"(?:counter|gauge|set|distribution|aggregated_histogram|aggregated_summary)"\s*:\s*\{')
-_SHIPPED = re.compile(rb'"(?:(?:message|log|msg|MESSAGE|@mt?|RenderedMessage|textPayload)"\s*:\s*"|MESSAGE"\s*:\s*\[)')
+_SHIPPED = re.compile(
+    rb'"(?:(?:message|log|msg|MESSAGE|event|@mt?|RenderedMessage|textPayload)"\s*:\s*"|MESSAGE"\s*:\s*\[)'
+)
 _PRIORITY = re.compile(rb"(?:[1-9][0-9]{0,5} )?<[0-9]{1,3}>")
 """The priority of syslog, before which a stream has the length of each message."""
 

@@ -25,10 +25,11 @@ _TIMES = (
     *("timereported", "timegenerated", "ISODATE"),  # of rsyslog's jsonmesg, of syslog-ng
     *("EventTime", "EventReceivedTime"),  # of NXLog
     *("DATE", "datetime", "asctime", "Timestamp", "@t"),  # of syslog-ng, Monolog, Python, Serilog
+    *("timeMillis", "instant.epochSecond"),  # of Log4j
 )
 _TEXTS = (
-    *("message", "log", "msg", "MESSAGE", "event.original", "Message", "@m", "@mt", "RenderedMessage"),
-    *("textPayload", "jsonPayload.message"),  # of Google Cloud
+    *("message", "log", "msg", "MESSAGE", "event.original", "event", "Message", "@m", "@mt", "RenderedMessage"),
+    *("textPayload", "jsonPayload.message", "fields.message"),  # of Google Cloud, Rust's tracing
 )
 _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "levelname", "level_name"),
@@ -46,8 +47,8 @@ _PROGRAMS = (
 _NODES = ("kubernetes.host", "kubernetes.node.name", "kubernetes.pod_node_name")
 """Shippers name the node of a container here; an application's own ``host`` beside it is something else."""
 _MACHINES = (
-    *("_HOSTNAME", "HOST", "Hostname", "HOSTNAME", "hostName", "sysloghost", "extra.hostname"),
-    *("MachineName", "Properties.MachineName"),  # of Serilog
+    *("host.hostname", "_HOSTNAME", "HOST", "Hostname", "HOSTNAME", "hostName", "sysloghost", "extra.hostname"),
+    *("MachineName", "Properties.MachineName", "machinename"),  # of Serilog, NLog
     *("labels.compute.googleapis.com/resource_name", "resource.labels.instance_id"),  # of Google Cloud
 )
 _SCALES = {name: nested([name]) for name in ("severity", "levelno", "Level")}
@@ -105,7 +106,7 @@ class ShippedLogsDecoder(LineDecoder):
             machine = first(fields, places.nodes, text=True)
             if not machine:
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
-                machine = machine or first(fields, places.machines) or self.labels.default
+                machine = machine or self.labels.default
                 if not machine:
                     raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in each))
             given = first(fields, places.times)
@@ -134,14 +135,15 @@ class _Places:
     times: Alternatives
     nodes: Alternatives
     labels: Alternatives
-    machines: Alternatives
     programs: Alternatives
     levels: Alternatives
 
     @classmethod
     def of(cls, places: Callable[[Iterable[str]], Alternatives], labels: LabelRule) -> _Places:
         """The places of all parts, made of their names by a function."""
-        return cls(*map(places, (_TEXTS, _TIMES, _NODES, labels.machine, _MACHINES, _PROGRAMS, _LEVELS)))
+        late = tuple(name for name in labels.machine if name.startswith("service."))  # beside a host no machine
+        machines = (*(name for name in labels.machine if name not in late), *_MACHINES, *late)
+        return cls(*map(places, (_TEXTS, _TIMES, _NODES, machines, _PROGRAMS, _LEVELS)))
 
 
 def _of_bytes(value: list[Any]) -> str | None:

@@ -24,7 +24,10 @@ from pipelines.jobs.normalize.severities import with_level
 _METRIC = "metric_name:"
 _IS_METRICS = re.compile(rb'"metric_name(?::|"\s*:)')
 _IS_EVENT = re.compile(rb'"event"\s*:\s*(?:"|\{)')
-_IS_SPLUNK = re.compile(rb'"(?:sourcetype|index)"\s*:\s*"|"event"\s*:\s*(?:"|\{"line"\s*:)')
+_IS_SPLUNK = re.compile(rb'"(?:sourcetype|index|fields)"\s*:\s*["{]|"event"\s*:\s*\{"line"\s*:')
+_IS_TEXT = re.compile(rb'"event"\s*:\s*"')
+_OF_LOGGERS = re.compile(rb'"(?:level|timestamp|@timestamp|message)"\s*:')
+"""Beside a text ``event`` the collector has no such field, but structlog has."""
 _TEXTS = ("message", "msg", "log", "MESSAGE", "line")
 _LEVELS = ("severity", "level", "log_level")
 
@@ -39,9 +42,13 @@ def looks_like_events(value: bytes) -> bool:
 
     >>> looks_like_events(b'{"event":"x","host":"a"}'), looks_like_events(b'{"event":{"dataset":"x"},"message":"y"}')
     (True, False)
+    >>> looks_like_events(b'{"event":"x","level":"info","host":"a"}')
+    False
     """
-    begins = value[:1] in (b"{", b"[") and _IS_EVENT.search(value) is not None
-    return begins and _IS_SPLUNK.search(value) is not None and not looks_like_metrics(value)
+    if not (value[:1] in (b"{", b"[") and _IS_EVENT.search(value)) or looks_like_metrics(value):
+        return False
+    text = _IS_TEXT.search(value) is not None and _OF_LOGGERS.search(value) is None
+    return text or _IS_SPLUNK.search(value) is not None
 
 
 def is_metric(event: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ Found = tuple[str, str, str, int, str]
 """(time as it stands there or ``-``, machine or nothing, program, priority, text)"""
 
 _CISCO = re.compile(
-    r"<(?P<priority>[0-9]{1,3})>(?:[0-9]+: ){0,2}+"
+    r"<(?P<priority>[0-9]{1,3})>(?:[0-9]*: ){0,2}+"
     r"(?:(?P<host>[A-Za-z0-9_][\w.-]*)(?:: | (?=[*.]?[A-Z][a-z]{2} )))?(?:[0-9]+: )?"
     r"(?:[*.]?(?P<time>(?:[0-9]{4} )?[A-Z][a-z]{2} {1,2}[0-9]{1,2}(?: [0-9]{4})? "
     r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?: [A-Z]{1,5})?)|(?P<iso>[0-9]{4}-[0-9]{2}-[0-9]{2}T\S+?))?"

@@ -117,6 +117,28 @@ LINES: dict[str, tuple[dict[str, Any], tuple[int, str, str, int, str]]] = {
         },
         (NOON, "dock-1", "cart/1", 6, "no"),
     ),
+    "Log4j's JsonLayout": (
+        {
+            **{"instant": {"epochSecond": NOON // 1000, "nanoOfSecond": 7}, "level": "ERROR", "loggerName": "org.acme"},
+            **{"message": "no", "host": "a"},
+        },
+        (NOON, "a", "-", 3, "no"),
+    ),
+    "ECS of Java's loggers": (
+        {
+            **{"@timestamp": "2026-11-28T10:15:00Z", "log.level": "WARN", "message": "no", "ecs.version": "1.2.0"},
+            **{"service.name": "shop", "host.hostname": "web-1"},
+        },
+        (NOON, "web-1", "shop", 4, "no"),
+    ),
+    "structlog": (
+        {"event": "failed", "level": "error", "timestamp": "2026-11-28T10:15:00.000000Z", "host": "a"},
+        (NOON, "a", "-", 3, "failed"),
+    ),
+    "Rust, tracing": (
+        {"timestamp": "2026-11-28T10:15:00Z", "level": "ERROR", "fields": {"message": "no"}, "host": "a"},
+        (NOON, "a", "-", 3, "no"),
+    ),
     "PostgreSQL": (
         {
             **{"timestamp": "2026-11-28 10:15:00.000 UTC", "dbname": "shop", "pid": 7, "error_severity": "ERROR"},
@@ -155,3 +177,24 @@ def test_performance_counters_of_windows_are_read_without_a_zone_in_their_header
     assert (row["time"], row["entity"], row["metric"], row["value"]) == (
         *(NOON, "w", "Processor.% Processor Time{instance=_Total}"), 3.5,
     )  # fmt: skip
+
+
+def test_a_message_of_nx_os_has_no_sequence_number() -> None:
+    nx = b"<189>: 2026 Nov 28 10:15:00.123 UTC: %ETHPORT-5-IF_UP: Interface Ethernet1/1 is up"
+    (row,) = read(nx, default_machine="sw-1")
+    assert (row["time"], row["program"], row["severity"]) == (NOON + 123, "ETHPORT", 5)
+
+
+def test_csv_of_kibanas_tables_and_for_excel_is_read() -> None:
+    kibana = b'"@timestamp per 5 minutes","host.name","Average system.cpu.total.pct"\n"2026-11-28 10:15",a,"12.5%"\n'
+    (row,) = read(kibana)
+    assert (row["time"], row["entity"], row["metric"], row["value"]) == (
+        NOON,
+        "a",
+        "Average system.cpu.total.pct",
+        12.5,
+    )
+    for mark in (b",", b";"):
+        lines = b'sep=%s\n"Time"%s"host"%s"cpu"\n2026-11-28 10:15:00%sa%s5.5\n' % ((mark,) * 5)
+        (row,) = read(lines)
+        assert (row["time"], row["entity"], row["metric"], row["value"]) == (NOON, "a", "cpu", 5.5)
