@@ -152,7 +152,7 @@ jobs(
 )
 jobs(
     "NAME_RESERVED",
-    "a key or an aggregate has the name of a column that the engine itself adds",
+    "a column has the name of another one of the results, or begins with two underscores, as the engine's own do",
     "give the column another name, e.g. by `map(...)` before `key_by(...)`",
 )
 jobs(

@@ -86,8 +86,10 @@ class Folds:
     def _renamed(self, rows: pl.DataFrame, earlier: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """Rows with the names of now: an earlier version left out the underscores, which keep names apart from keys."""
         old = [name for name in earlier if name in rows.columns and name not in by]
-        now = [pl.coalesce(some for some in (f"__{name}", name) if some in rows.columns) for name in old]
-        return rows.with_columns(e.alias(f"__{name}") for name, e in zip(old, now, strict=True)).drop(old)
+        if not old:
+            return rows
+        known = {f"__{name}": [c for c in (f"__{name}", name) if c in rows.columns] for name in old}
+        return rows.with_columns(pl.coalesce(some).alias(now) for now, some in known.items()).drop(old)
 
     def finished(self) -> list[pl.Expr]:
         """Expressions of the results that are computed from one row of `SUMS`, and of `BEYOND`."""
