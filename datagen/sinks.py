@@ -47,35 +47,6 @@ class RecordSink(Protocol):
         """Returns when all that was taken is safe."""
 
 
-class CollectSink:
-    """Keeps everything in memory."""
-
-    def __init__(self) -> None:
-        self.frames: list[pl.DataFrame] = []
-        self.lines: list[pl.DataFrame] = []
-        self.rows: list[GroundTruth] = []
-        self.placements: list[Placement] = []
-
-    def telemetry(self, frame: pl.DataFrame) -> None:
-        """Keeps samples."""
-        self.frames.append(frame)
-
-    def logs(self, frame: pl.DataFrame) -> None:
-        """Keeps log lines."""
-        self.lines.append(frame)
-
-    def truth(self, rows: list[GroundTruth]) -> None:
-        """Keeps ground truth."""
-        self.rows += rows
-
-    def topology(self, rows: list[Placement]) -> None:
-        """Keeps the topology."""
-        self.placements += rows
-
-    def flush(self) -> None:
-        """Has nothing to do."""
-
-
 class KafkaSink:
     """Writes to `telemetry.json`, `logs.json`, `groundtruth` and `topology`, keyed by machine; the topics must exist.
 

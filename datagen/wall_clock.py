@@ -1,4 +1,4 @@
-"""Time and waiting, injected: the wall clock for live runs, a virtual one for tests."""
+"""Time and waiting, injected: the clock of live runs; tests have one that jumps."""
 
 from __future__ import annotations
 
@@ -28,24 +28,3 @@ class WallClock:
         """Sleeps in short turns, so that a step of the clock does no lasting harm."""
         while not stop.is_set() and (left := instant - self.now()) > 0:
             stop.wait(min(left / 1000, 1.0))
-
-
-class VirtualClock:
-    """A clock that jumps to whatever is waited for.
-
-    >>> clock = VirtualClock(1_000)
-    >>> clock.wait_until(5_000, threading.Event()); clock.now()
-    5000
-    """
-
-    def __init__(self, now: int = 0) -> None:
-        self._now = now
-
-    def now(self) -> int:
-        """Epoch milliseconds."""
-        return self._now
-
-    def wait_until(self, instant: int, stop: threading.Event) -> None:
-        """Is there at once."""
-        if not stop.is_set():
-            self._now = max(self._now, instant)

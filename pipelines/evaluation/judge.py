@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
-from pipelines.evaluation.kinds import CALM, CHANGED
-from pipelines.evaluation.truth import EVERY, Span
+from pipelines.evaluation.truth import CALM, CHANGED, EVERY, Span
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
 
 THRESHOLDS = (*range(5, 100, 5), 98)

@@ -19,6 +19,12 @@ from pipelines.contracts.records.novelty import JOINED
 EVERY = JOINED
 """Stands for all metrics of a machine."""
 
+CHANGED = ("state_change", "new_normal")
+"""The kinds of verdict that report a change of state."""
+
+CALM = 12
+"""So many windows without news end an alert; fewer do not."""
+
 
 @dataclass(frozen=True)
 class Span:

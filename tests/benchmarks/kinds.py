@@ -21,10 +21,10 @@ from datagen.simulator.load import Load
 from datagen.simulator.samples import Samples
 from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
 from pipelines.contracts.settings import load
-from pipelines.evaluation import kinds, show
+from pipelines.evaluation import show
 from pipelines.evaluation.recorded import Progress
 from pipelines.jobs.detect.metrics.detection import Detection
-from tests.benchmarks.measures import settling
+from tests.benchmarks.measures import kinds, settling
 
 STEP, DAY = 300_000, 86_400_000
 START = 1_767_571_200_000

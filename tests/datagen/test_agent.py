@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datagen.agent import Agent, run_agent
 from datagen.jsonlines import to_json
-from datagen.sinks import CollectSink
-from datagen.wall_clock import VirtualClock
 from pipelines.contracts.records import Telemetry
+from tests.datagen.in_memory import CollectSink, VirtualClock
 
 NOW = 1_800_000_000_000
 

@@ -12,8 +12,7 @@ from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
 from datagen.simulator import InjectedIncident, SimulatorConfig, demo, frames, logs, simulate
 from datagen.simulator.incident_schedule import Schedule
 from datagen.simulator.simulation import Summary
-from datagen.sinks import CollectSink
-from datagen.wall_clock import VirtualClock
+from tests.datagen.in_memory import CollectSink, VirtualClock
 
 NOW = 1_800_000_000_000
 BEGIN, END = NOW + 1_800_000, NOW + 2_400_000

@@ -13,12 +13,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from datagen.kafka_writer import KafkaWriter
 from datagen.simulator import SimulatorConfig, demo, frames, simulate
-from datagen.sinks import CollectSink, FileSink, KafkaSink
-from datagen.wall_clock import VirtualClock
+from datagen.sinks import FileSink, KafkaSink
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
+from tests.datagen.in_memory import CollectSink, VirtualClock
 
 NOW = 1_800_000_000_000
 SMALL = SimulatorConfig(hosts=1, vms=2, backfill=300_000, duration=60_000)

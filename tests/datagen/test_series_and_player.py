@@ -10,11 +10,10 @@ import pytest
 from datagen.jsonlines import to_json
 from datagen.player import load, programme, send
 from datagen.series import SeriesReport, read_series
-from datagen.sinks import CollectSink
-from datagen.wall_clock import VirtualClock
 from engine.spec.duration import epoch_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
+from tests.datagen.in_memory import CollectSink, VirtualClock
 
 NOW = 1_800_000_000_000
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

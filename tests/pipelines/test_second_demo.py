@@ -9,14 +9,13 @@ import polars as pl
 import pytest
 
 from datagen.simulator import SimulatorConfig, demo, simulate
-from datagen.sinks import CollectSink
-from datagen.wall_clock import VirtualClock
 from engine.testing.bounded import bounded
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.judging import rows_to_judge
 from pipelines.jobs.extract.job import extractor
+from tests.datagen.in_memory import CollectSink, VirtualClock
 
 FIRST, SECOND, MINUTE = 1_800_000_000_000, 1_800_000_520_000, 60_000
 """The first run goes live, and stops 100 s later; after a pause of seven minutes the second one goes live."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.evaluation.comparison.verdicts import SERIES
-from pipelines.evaluation.kinds import CALM
+from pipelines.evaluation.truth import CALM
 
 OUTCOMES = ("new", "gone", "changed", "moved", "same")
 """What became of an alarm: only the second version has it, only the first, another kind, other windows, no change."""

@@ -19,8 +19,7 @@ from pipelines.evaluation.comparison.incidents import History, Incidents, incide
 from pipelines.evaluation.comparison.instructive import instructive
 from pipelines.evaluation.comparison.messages import Listener
 from pipelines.evaluation.comparison.reasons import reason
-from pipelines.evaluation.kinds import CALM
-from pipelines.evaluation.truth import Span
+from pipelines.evaluation.truth import CALM, Span
 
 GROUPS = {"kind": "kind", "metric": "metric", "entity": "machine"}
 """The columns by which alarms are counted, with the words for them."""

@@ -14,7 +14,8 @@ import polars as pl
 
 from datagen.groundtruth import GroundTruth
 from pipelines.contracts.records.novelty import ALARM_KINDS
-from pipelines.evaluation.kinds import CALM, MONTH, SETTLE
+from pipelines.evaluation.truth import CALM
+from tests.benchmarks.measures.kinds import MONTH, SETTLE
 
 PROMPT = 5
 """The number of windows within which the detector should recognise a regime that it has seen before."""

@@ -3,7 +3,7 @@
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
-from pipelines.evaluation import kinds
+from tests.benchmarks.measures import kinds
 
 STEP = 300_000
 DAY = 86_400_000

@@ -13,12 +13,7 @@ import polars as pl
 
 from datagen.groundtruth import GroundTruth
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
-
-CHANGED = ("state_change", "new_normal")
-"""The kinds of verdict that report a change of state."""
-
-CALM = 12
-"""So many windows without news end an alert; fewer do not."""
+from pipelines.evaluation.truth import CALM, CHANGED
 
 SETTLE = 60
 """The number of windows within which the detector should accept a new normal."""
