@@ -26,7 +26,7 @@ _STEPS = (
 class HeatStore(Reader):
     """The alarms of all machines in one Elasticsearch."""
 
-    def heat(self, now: int, length: int | None = None, ongoing: Sequence[str] = (), known: int = 0) -> Document:
+    def heat(self, now: int, length: int | None = None, ongoing: Sequence[str] = (), judged_to: int = 0) -> Document:
         """The highest score of the alarms of each machine in each of some spans of the time that has data.
 
         The time ends with the newest window that is known, and begins ``length`` before, but not before the first one.
@@ -35,7 +35,7 @@ class HeatStore(Reader):
             now: The present, epoch milliseconds.
             length: Length of the time that is shown at most, milliseconds; ``None``: all that there is.
             ongoing: Machines of incidents that go on; they are listed first.
-            known: Event time up to which the pipeline has judged all windows, epoch milliseconds; 0: not known.
+            judged_to: Event time up to which the pipeline has judged all windows, epoch milliseconds; 0: not known.
 
         Returns:
             ``start`` and ``end`` (epoch ms), ``step`` (ms) and ``cells``, the number of the spans; ``machines``, those
@@ -51,7 +51,7 @@ class HeatStore(Reader):
         if first is None or last is None:
             nothing: Document = {"machines": [], "all": [], "count": 0, "first": None, "last": None}
             return {"start": now, "end": now, "step": _MINUTE, "cells": 0, **nothing}
-        end = max(last, min(known, now))
+        end = max(last, min(judged_to, now))
         start = max(first, end - length) if length else first
         step = _step(end - start)
         start = start // step * step

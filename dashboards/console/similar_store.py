@@ -56,11 +56,11 @@ def _metrics(incident: Document) -> set[str]:
     return {each["metric"] for each in incident.get("metrics") or ()}
 
 
-def _common(some: Iterable[str], others: Iterable[str]) -> float:
+def _common(texts: Iterable[str], others: Iterable[str]) -> float:
     """How much two sets share, 0 to 1.
 
     >>> _common({"a", "b"}, {"b", "c"}), _common((), ())
     (0.3333333333333333, 0.0)
     """
-    both = set(some) | set(others)
-    return len(set(some) & set(others)) / len(both) if both else 0.0
+    both = set(texts) | set(others)
+    return len(set(texts) & set(others)) / len(both) if both else 0.0

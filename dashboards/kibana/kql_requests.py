@@ -42,8 +42,8 @@ def _filter(field: str, operator: str, value: str) -> Filter:
     return _any([_one(field, value)])
 
 
-def _any(some: list[Filter]) -> Filter:
-    return {"bool": {"should": some, "minimum_should_match": 1}}
+def _any(filters: list[Filter]) -> Filter:
+    return {"bool": {"should": filters, "minimum_should_match": 1}}
 
 
 def _one(field: str, value: str) -> Filter:

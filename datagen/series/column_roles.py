@@ -59,10 +59,10 @@ def find_columns(table: CsvTable, reading: Reading) -> ColumnRoles:
 
 
 def _column(
-    table: CsvTable, told: str | None, usual: tuple[str, ...], option: str, given: tuple[str, ...]
+    table: CsvTable, chosen: str | None, usual: tuple[str, ...], option: str, given: tuple[str, ...]
 ) -> str | None:
-    if told is not None:
-        return _named(table, told, option)
+    if chosen is not None:
+        return _named(table, chosen, option)
     free = [name for name in table.names if name not in given]
     at = first(free, usual)
     return None if at is None else free[at]

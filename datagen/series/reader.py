@@ -97,7 +97,7 @@ def _times(table: CsvTable, columns: ColumnRoles, reading: Reading) -> Times:
     return read_times(text, np.array([0]), reading.timezone, reading.day_first)
 
 
-def _labels(rows: pl.DataFrame, texts: list[str], known: frozenset[str]) -> tuple[str, ...]:
+def _labels(rows: pl.DataFrame, texts: list[str], required: frozenset[str]) -> tuple[str, ...]:
     """The columns of text that tell one series from another: all, but for those that change along a series.
 
     A column distinguishes rows of the same machine, metric and time, or holds one text for each of the series that
@@ -105,7 +105,7 @@ def _labels(rows: pl.DataFrame, texts: list[str], known: frozenset[str]) -> tupl
     """
     keys = [TIME, ENTITY, METRIC]
     distinct = rows.select(keys).unique().height
-    needed = list(known)
+    needed = list(required)
     if distinct < rows.height:
         needed += [name for name in texts if rows.select(*keys, f"\0{name}").unique().height > distinct]
     needed = [name for name in texts if name in needed]

@@ -90,14 +90,14 @@ class LogLines:
         return machine[order], step[order], what[order]
 
     def _drawn(
-        self, stream: str, each: Ints, steps: Ints, mean: Floats, template: int | None
+        self, stream: str, machines: Ints, steps: Ints, mean: Floats, template: int | None
     ) -> tuple[Ints, Ints, Floats]:
-        number = self._poisson(self._noise.uniform(f"{stream} lines", each, steps), mean)
+        number = self._poisson(self._noise.uniform(f"{stream} lines", machines, steps), mean)
         row, step = np.nonzero(number)
         times = number[row, step]
         row, step = np.repeat(row, times), np.repeat(step, times)
         nth = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
-        machine = each[row, 0]
+        machine = machines[row, 0]
         counter = steps[step] * _MOST + nth
         draw = [self._noise.uniform(f"{stream} {what}", machine, counter) for what in ("at", "which", "a", "b")]
         which = np.searchsorted(self._mix, draw[1]) if template is None else np.full(len(row), template)

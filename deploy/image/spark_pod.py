@@ -26,12 +26,12 @@ _TOLD = {
 """Options of an executor, and the variables in which Spark tells their values."""
 
 
-def command(arguments: Sequence[str], told: Mapping[str, str], home: Path) -> list[str]:
+def command(arguments: Sequence[str], environment: Mapping[str, str], home: Path) -> list[str]:
     """The command of a pod's container.
 
     Args:
         arguments: The arguments of the container: ``driver`` with those of spark-submit, or ``executor``.
-        told: The environment.
+        environment: The environment.
         home: Folder of Spark: that of PySpark.
 
     Raises:
@@ -40,22 +40,22 @@ def command(arguments: Sequence[str], told: Mapping[str, str], home: Path) -> li
     """
     role, *rest = arguments or [""]
     if role == "driver":
-        bound = f"spark.driver.bindAddress={told['SPARK_DRIVER_BIND_ADDRESS']}"
+        bound = f"spark.driver.bindAddress={environment['SPARK_DRIVER_BIND_ADDRESS']}"
         return [str(home / "bin" / "spark-submit"), "--conf", bound, "--deploy-mode", "client", *rest]
     if role != "executor":
         raise ValueError(f"{role!r}: driver or executor is expected")
-    numbered = {int(found[1]): value for name, value in told.items() if (found := _JAVA_OPTION.fullmatch(name))}
-    places = [told.get("SPARK_CONF_DIR", ""), told.get("SPARK_CLASSPATH", ""), f"{home}/jars/*"]
-    memory = told["SPARK_EXECUTOR_MEMORY"]
+    numbered = {int(found[1]): value for name, value in environment.items() if (found := _JAVA_OPTION.fullmatch(name))}
+    places = [environment.get("SPARK_CONF_DIR", ""), environment.get("SPARK_CLASSPATH", ""), f"{home}/jars/*"]
+    memory = environment["SPARK_EXECUTOR_MEMORY"]
     return [
-        str(Path(told.get("JAVA_HOME", "/opt/java")) / "bin" / "java"),
+        str(Path(environment.get("JAVA_HOME", "/opt/java")) / "bin" / "java"),
         *(numbered[number] for number in sorted(numbered)),
         f"-Xms{memory}",
         f"-Xmx{memory}",
         "-cp",
         ":".join(filter(None, places)),
         _EXECUTOR,
-        *(word for option, name in _TOLD.items() for word in (option, told[name])),
+        *(word for option, name in _TOLD.items() for word in (option, environment[name])),
     ]
 
 

@@ -53,7 +53,7 @@ def command(line: str) -> str:
     return hint(f"`{line}`").strip("`")
 
 
-def _placed(found: re.Match[str]) -> str:
-    if _given is None or found["name"] in PLACELESS or "--state-dir" in found["rest"]:
-        return found[0]
-    return f"`newnormal {found['name']}{found['rest']} --state-dir {shlex.quote(str(_given))}`"
+def _placed(match: re.Match[str]) -> str:
+    if _given is None or match["name"] in PLACELESS or "--state-dir" in match["rest"]:
+        return match[0]
+    return f"`newnormal {match['name']}{match['rest']} --state-dir {shlex.quote(str(_given))}`"

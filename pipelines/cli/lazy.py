@@ -58,11 +58,11 @@ def lazy_group(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
     return LazyGroup
 
 
-def _made(name: str, what: Any, passes_on: bool) -> Command:
+def _made(name: str, target: Any, passes_on: bool) -> Command:
     holder = typer.Typer(rich_markup_mode="rich")
-    if isinstance(what, typer.Typer):
-        holder.add_typer(what, name=name)
+    if isinstance(target, typer.Typer):
+        holder.add_typer(target, name=name)
     else:
         options = {"allow_extra_args": True, "ignore_unknown_options": True} if passes_on else None
-        holder.command(name, add_help_option=not passes_on, context_settings=options)(what)
+        holder.command(name, add_help_option=not passes_on, context_settings=options)(target)
     return typer.main.get_group(holder).commands[name]

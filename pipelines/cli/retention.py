@@ -55,11 +55,11 @@ def retention(
     console.print(f"deleted {total}" if found else "nothing is too old")
 
 
-def _table(found: list[Old]) -> Table:
+def _table(listed: list[Old]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("what", "name", "event times until", "size", "stays, because"):
         table.add_column(column, overflow="fold")
-    for old in found:
+    for old in listed:
         until = iso(old.end)[:16].replace("T", " ")
         table.add_row(cell(old.kind), cell(old.name), cell(until), cell(size(old.size)), cell(old.needed))
     return table

@@ -111,16 +111,16 @@ class JudgedTimes:
         return cls(series, None if first is None else (first, last))
 
 
-def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> JudgedVerdicts:
+def judge(verdicts: pl.DataFrame, spans: Sequence[Span], times: JudgedTimes | None = None) -> JudgedVerdicts:
     """Compares verdicts with labelled spans.
 
     Args:
         verdicts: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``actual``, ``record_score`` and
             ``kind``; one row per series and window.
         spans: The labelled spans; those that do not overlap the judged time of their machine are left out.
-        judged: The judged time, if the verdicts do not tell it.
+        times: The judged time, if the verdicts do not tell it.
     """
-    case = _Case.of(verdicts, spans, judged)
+    case = _Case.of(verdicts, spans, times)
     return JudgedVerdicts(
         spans=case.wrong,
         news=case.level(_NEWS),
@@ -130,9 +130,9 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | N
     )
 
 
-def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> AlertLevel:
+def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span], times: JudgedTimes | None = None) -> AlertLevel:
     """The part `JudgedVerdicts.news` of what `judge` returns, which takes a small part of its time."""
-    return _Case.of(verdicts, spans, judged).level(_NEWS)
+    return _Case.of(verdicts, spans, times).level(_NEWS)
 
 
 _NEWS = pl.col("kind").is_in(ALARM_KINDS)
@@ -155,16 +155,16 @@ class _Case:
     days: float
 
     @classmethod
-    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span], judged: JudgedTimes | None = None) -> _Case:
-        judged = judged or JudgedTimes.of(verdicts)
+    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span], times: JudgedTimes | None = None) -> _Case:
+        times = times or JudgedTimes.of(verdicts)
         verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
-        reach = judged.series.group_by("entity").agg(pl.col("first").min(), pl.col("last").max())
+        reach = times.series.group_by("entity").agg(pl.col("first").min(), pl.col("last").max())
         known = {str(entity): (first, last) for entity, first, last in reach.rows()}
-        never = judged.elsewhere or (0, -1)
+        never = times.elsewhere or (0, -1)
         within = [
             s for s in spans if s.start <= known.get(s.entity, never)[1] and s.end >= known.get(s.entity, never)[0]
         ]
-        single = judged.series.filter(pl.col("metric") != EVERY)
+        single = times.series.filter(pl.col("metric") != EVERY)
         gaps = verdicts.filter(pl.col("metric") != EVERY).group_by("entity", "metric")
         steps = gaps.agg(step=pl.col("window_end").diff().median())["step"].drop_nulls()
         step = max(1, int(steps.median() or 1))  # type: ignore[arg-type]

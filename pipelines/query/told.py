@@ -52,14 +52,14 @@ class ToldFiles:
         self._newer, self._full = folder.with_name(f"{folder.name}-told.jsonl"), full
         self._older = folder.with_name(f"{folder.name}-told-before.jsonl")
 
-    def add(self, told: SentMessage) -> None:
+    def add(self, message: SentMessage) -> None:
         """Adds a line. A disk that is full loses it: nothing but the console rests on it."""
         with _ONE_AT_A_TIME, suppress(OSError):
             self._newer.parent.mkdir(parents=True, exist_ok=True)
             if self._newer.exists() and self._newer.stat().st_size >= self._full:
                 self._newer.replace(self._older)
             with self._newer.open("ab", buffering=0) as file:
-                file.write(orjson.dumps(asdict(told)) + b"\n")
+                file.write(orjson.dumps(asdict(message)) + b"\n")
 
     def read(self) -> Sequence[SentMessage]:
         """What is known, the oldest message first; a line that a crash has cut is left out."""

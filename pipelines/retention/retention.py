@@ -81,9 +81,9 @@ class Retention:
         found = [*self._indices(versions, now), *self._days(versions, now)]
         return sorted(found, key=lambda old: (old.end, old.name))
 
-    def delete(self, found: Iterable[Old]) -> list[Old]:
+    def delete(self, candidates: Iterable[Old]) -> list[Old]:
         """Deletes what nobody needs; returns it. A repetition completes what was interrupted."""
-        gone = [old for old in found if not old.needed]
+        gone = [old for old in candidates if not old.needed]
         indices = [old.name for old in gone if old.kind == "index"]
         if indices:
             client = self._client()

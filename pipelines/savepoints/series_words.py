@@ -18,19 +18,19 @@ Found = Sequence[tuple[str, pl.DataFrame]]
 """Titles and rows of tables, as `pipelines.savepoints.inspection.of_series` yields them."""
 
 
-def in_words(job: str, found: Found) -> list[str]:
+def in_words(job: str, tables: Found) -> list[str]:
     """What a job knows of a series, a line for each thing.
 
     Args:
         job: Name of the job.
-        found: The tables of its state, each with the rows of the series.
+        tables: The tables of its state, each with the rows of the series.
     """
-    models = [table for _, table in found if set(table.columns) >= _MODEL]
-    open_ = [(table, name) for _, table in found for name in table.columns if name.endswith(_WINDOW)]
-    journal = [table for title, table in found if title.endswith(f" {_JOURNAL}")]
+    models = [table for _, table in tables if set(table.columns) >= _MODEL]
+    open_ = [(table, name) for _, table in tables for name in table.columns if name.endswith(_WINDOW)]
+    journal = [table for title, table in tables if title.endswith(f" {_JOURNAL}")]
     lines = [*_models(models), *_windows(open_), *_kept(journal)]
     known = {id(table) for table in (*models, *(table for table, _ in open_), *journal)}
-    rest = [table for _, table in found if id(table) not in known]
+    rest = [table for _, table in tables if id(table) not in known]
     if not lines and rest:
         lines = [
             f"{sum(table.height for table in rest):,} rows in {len(rest):,} tables of its state; --json shows them"

@@ -71,8 +71,8 @@ def test_machines_of_incidents_that_go_on_stand_first_and_then_those_with_the_la
 
 def test_the_time_ends_with_what_the_pipeline_has_judged_and_never_in_the_future(store: Store) -> None:
     later = LAST + 300_000
-    assert store.heat.heat(later + HOUR, known=later)["end"] == later, "calm windows are not stored, but judged"
-    assert store.heat.heat(LAST + 1_000, known=later)["end"] == LAST + 1_000
+    assert store.heat.heat(later + HOUR, judged_to=later)["end"] == later, "calm windows are not stored, but judged"
+    assert store.heat.heat(LAST + 1_000, judged_to=later)["end"] == LAST + 1_000
 
 
 def test_the_small_plot_of_a_series_has_the_mean_of_each_span(store: Store) -> None:

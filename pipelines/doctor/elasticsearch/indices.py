@@ -92,14 +92,14 @@ def _differences(wanted: dict[str, Any], there: dict[str, Any], path: str = "") 
     return found
 
 
-def _unknown(known: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
+def _unknown(wanted: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
     """Fields of the second mapping that the first does not have; keys of objects that accept any key are left out."""
     found = []
     for name in sorted(there):
-        if name not in known:
+        if name not in wanted:
             found.append(f"{path}{name}")
-        elif known[name].get("dynamic") != "true":
-            inner = (known[name].get("properties", {}), there[name].get("properties", {}))
+        elif wanted[name].get("dynamic") != "true":
+            inner = (wanted[name].get("properties", {}), there[name].get("properties", {}))
             found += _unknown(*inner, path=f"{path}{name}.")
     return found
 

@@ -191,12 +191,12 @@ def day_of(number: int) -> str:
     return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
 
 
-def place(made: Path, final: Path) -> None:
+def place(written: Path, final: Path) -> None:
     """Puts a finished file in its place, at once and for good: it survives a power failure from then on."""
-    with made.open("rb") as file:
+    with written.open("rb") as file:
         os.fsync(file.fileno())
     final.parent.mkdir(parents=True, exist_ok=True)
-    made.replace(final)
+    written.replace(final)
     folder = os.open(final.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

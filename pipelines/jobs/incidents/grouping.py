@@ -93,13 +93,13 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
     return sorted(_as_promised(found, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
 
 
-def _as_promised(found: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
+def _as_promised(incidents: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
     """The incidents, each notable or not by the severity from which few enough are false when it is reported."""
-    lately = site.lately.with_those_over((each.over, each.episodes) for each in found)
-    levels = least_severity(lately, [each.incident.opened for each in found], rules.false_pages, rules.score)
+    lately = site.lately.with_those_over((each.over, each.episodes) for each in incidents)
+    levels = least_severity(lately, [each.incident.opened for each in incidents], rules.false_pages, rules.score)
     return [
         replace(each, notable=is_notable(each.episodes, rules, level), level=level)
-        for each, level in zip(found, levels, strict=True)
+        for each, level in zip(incidents, levels, strict=True)
     ]
 
 

@@ -147,10 +147,10 @@ class _Grouping(Processor):
         """Gives the state of the site to the shard that has its key."""
         states.segments(_SEGMENT)
 
-        def merged(known: list[dict[str, Any]]) -> dict[str, Any]:
-            began = [note["began"] for note in known if note.get("began") is not None]
+        def merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
+            began = [note["began"] for note in parts if note.get("began") is not None]
             first = min(began, default=None)
-            return {"next": min(note["next"] for note in known), "texts": known[0]["texts"], "began": first}
+            return {"next": min(note["next"] for note in parts), "texts": parts[0]["texts"], "began": first}
 
         states.note(_NOTE, merged)
 
@@ -255,8 +255,8 @@ def _over_for_good(incidents: list[GroupedIncident], before: int, longest: int) 
     What was over so many milliseconds before it is over, whatever goes on that is like it: a chain of them has an end.
     """
 
-    def lasts(each: GroupedIncident) -> bool:
-        return each.over is None or each.over >= before
+    def lasts(incident: GroupedIncident) -> bool:
+        return incident.over is None or incident.over >= before
 
     lasting, over = [each for each in incidents if lasts(each)], [each for each in incidents if not lasts(each)]
     alive: set[int] = set()
@@ -268,10 +268,10 @@ def _over_for_good(incidents: list[GroupedIncident], before: int, longest: int) 
     return over
 
 
-def _began(known: int | None, told: pl.DataFrame, now: int) -> int | None:
+def _began(since: int | None, novelties: pl.DataFrame, now: int) -> int | None:
     """Since when a site is watched: its first novelty."""
-    first = [*_numbers(known), *_numbers(told["since"].min())]
-    return min(first, default=None) if now != NEVER else known
+    first = [*_numbers(since), *_numbers(novelties["since"].min())]
+    return min(first, default=None) if now != NEVER else since
 
 
 def _written(table: pl.DataFrame | None) -> dict[str, Written]:

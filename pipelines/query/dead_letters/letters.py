@@ -67,11 +67,11 @@ class LetterFilter:
         """The selected ones among some letters."""
         return [each for each in letters if self._has(each)]
 
-    def _has(self, each: Letter) -> bool:
-        letter = each.letter
+    def _has(self, candidate: Letter) -> bool:
+        letter = candidate.letter
         in_time = (self.start is None or letter.time >= self.start) and (self.end is None or letter.time < self.end)
         named = (not self.jobs or letter.job in self.jobs) and (not self.codes or letter.code in self.codes)
-        return in_time and named and (not self.places or each.place in self.places)
+        return in_time and named and (not self.places or candidate.place in self.places)
 
 
 def place(topic: str, partition: int, offset: int) -> str:

@@ -50,25 +50,25 @@ class Readers:
             return None
         return next((source for source in made.inputs if topic in source.formats), None)
 
-    def others(self, each: Letter) -> list[Letter]:
+    def others(self, chosen: Letter) -> list[Letter]:
         """The letters of other jobs that read the topic and refused the same records.
 
         Raises:
             NewnormalError: ``LETTER_SHARED`` if one of these jobs has used the message.
         """
-        letter, found = each.letter, []
+        letter, found = chosen.letter, []
         if plain(letter.topic.removeprefix(self._settings.namespace)) in HARMLESS:
             return []
         for name, (settings, jobs) in self._of.items():
             home = settings.writes(topics.DEADLETTER)
             for job in set(jobs) - KEEPERS:
-                if letter.topic not in LINKS[job].reads(settings) or (home, job) == (each.home, letter.job):
+                if letter.topic not in LINKS[job].reads(settings) or (home, job) == (chosen.home, letter.job):
                     continue
                 other = self._in(home).get((job, letter.topic, letter.partition, letter.offset, letter.code))
                 if other is None or other.letter.refused != letter.refused:
                     what = f"{job} of {name} reads {letter.topic} too, and has used the message"
                     accepted = "a message that all its readers have refused; --force sends it all the same"
-                    raise NewnormalError("LETTER_SHARED", what, each.place, accepted, "nothing was sent")
+                    raise NewnormalError("LETTER_SHARED", what, chosen.place, accepted, "nothing was sent")
                 found.append(other)
         return found
 

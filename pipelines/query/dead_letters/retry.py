@@ -108,17 +108,17 @@ class Retry:
         done.sent += self._sent(ready, producer, now) if ready else []
         return done
 
-    def _decided(self, each: Letter, originals: Originals, now: int) -> tuple[list[Letter], list[Sending]]:
+    def _decided(self, chosen: Letter, originals: Originals, now: int) -> tuple[list[Letter], list[Sending]]:
         """The letters that are marked with this one, and the messages that are sent."""
-        if each.mark is not None and not self._force:
-            raise _retried_before(each)
-        others = [] if self._force else self._others(each)
-        letter = each.letter
+        if chosen.mark is not None and not self._force:
+            raise _retried_before(chosen)
+        others = [] if self._force else self._others(chosen)
+        letter = chosen.letter
         original = originals.read(letter.topic, letter.partition, letter.offset)
         if original is None:
             what = "the message is no longer in its topic: its retention time has passed, or it was deleted"
             accepted = "a message that Kafka still has; the sender can send it again"
-            raise NewnormalError("LETTER_GONE", what, each.place, accepted, "nothing was sent")
+            raise NewnormalError("LETTER_GONE", what, chosen.place, accepted, "nothing was sent")
         return others, sendings(letter, original, self._source_of(letter), now, force=self._force)
 
     def _sent(self, ready: Sequence[_Ready], producer: Producer, now: int) -> list[tuple[Letter, str]]:

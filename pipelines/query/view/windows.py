@@ -79,22 +79,22 @@ class Ring:
         """The entry for a belief, a `SeriesState` by its JSON names, among the windows of its series."""
         return self._entry(BELIEF, state, _OF_BELIEF)
 
-    def _entry(self, what: bytes, whole: dict[str, Any], kept: tuple[str, ...]) -> tuple[bytes, bytes]:
-        key = what + names(whole["host.name"], whole["metric"]) + self.place(whole["@timestamp"])
+    def _entry(self, prefix: bytes, whole: dict[str, Any], kept: tuple[str, ...]) -> tuple[bytes, bytes]:
+        key = prefix + names(whole["host.name"], whole["metric"]) + self.place(whole["@timestamp"])
         return key, orjson.dumps({name: whole[name] for name in kept if name in whole})
 
 
-def newest(found: Iterable[tuple[bytes, bytes]], database: Database) -> dict[bytes, bytes]:
+def newest(pairs: Iterable[tuple[bytes, bytes]], database: Database) -> dict[bytes, bytes]:
     """Of several verdicts in one place of the ring the one on the newest window, of that its highest revision.
 
     A verdict that is written again, such as a dead letter that was sent again, replaces neither.
 
     Args:
-        found: Entries for verdicts, in the order in which they were read.
+        pairs: Entries for verdicts, in the order in which they were read.
         database: Where earlier ones are.
     """
     best: dict[bytes, tuple[tuple[int, int], bytes]] = {}
-    entries = list(found)
+    entries = list(pairs)
     keys = list(dict.fromkeys(key for key, _ in entries))
     stored = zip(keys, database.get_many(keys), strict=True)
     for key, value in [*((key, value) for key, value in stored if value), *entries]:
