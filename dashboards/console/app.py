@@ -6,90 +6,32 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
-from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
-from dashboards.console.belief import Beliefs, asked
+from dashboards.console.belief import Beliefs
 from dashboards.console.budget import Promises
 from dashboards.console.budget_routes import budget_routes
 from dashboards.console.incident_routes import QUIET, incident_routes
-from dashboards.console.metrics import metrics_text
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.own_page import own_page
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
+from dashboards.console.site_routes import site_routes
 from dashboards.console.standing import Remembered
+from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
-from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.serving.bodies import BodyLimit
 from pipelines.serving.hosts import allowed
-
-_NAMES = 1_000
-"""The most names of machines that are suggested."""
-
-_NOBODY: dict[str, Any] = {"machines": 0, "learning": [], "learning_count": 0, "last": None}
-
-
-def site_routes(store: Store, beliefs: Beliefs | None) -> APIRouter:
-    """The paths ``/api/site`` and ``/api/entities``.
-
-    Args:
-        store: Where novelties are read.
-        beliefs: What the detector believes; ``None``: nobody can be asked.
-    """
-    api = APIRouter(prefix="/api")
-
-    @api.get("/site")
-    def site() -> dict[str, Any]:
-        known, why = asked(beliefs, lambda them: them.site(), _NOBODY)
-        last = max((at for at in (known["last"], store.last()) if at is not None), default=None)
-        told = {name: known[name] for name in ("machines", "learning", "learning_count")}
-        return {"now": now_ms(), **told, "last": last, "missing": why}
-
-    @api.get("/entities")
-    def entities() -> dict[str, Any]:
-        reporting, _ = asked(beliefs, lambda them: them.machines(_NAMES), list[str]())
-        return {"entities": sorted({*store.entities(), *reporting})[:_NAMES]}
-
-    return api
-
-
-def status_routes(store: Store, status: Callable[[], dict[str, Any]]) -> APIRouter:
-    """The paths ``/api/status``, ``/health`` and ``/metrics``.
-
-    Args:
-        store: Where novelties are read; if it cannot be reached, the console is not healthy.
-        status: The pipeline's status, asked at each request; empty where no pipeline runs in this process.
-    """
-    routes = APIRouter()
-
-    @routes.get("/api/status")
-    def pipeline_status() -> dict[str, Any]:
-        return {"now": now_ms(), "pipeline": status()}
-
-    @routes.get("/health")
-    def health() -> JSONResponse:
-        if problems := status().get("problems"):
-            return JSONResponse({"status": "unavailable", "reasons": problems}, status_code=503)
-        store.counts()  # unreachable: 503, by the app's handler of errors
-        return JSONResponse({"status": "ok"})
-
-    @routes.get("/metrics")
-    def metrics() -> Response:
-        return Response(metrics_text(status), media_type=CONTENT_TYPE_LATEST)
-
-    return routes
-
 
 PAGE = Path(__file__).parent / "page"
 

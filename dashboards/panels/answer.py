@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from elastic_transport import TransportError
-from elasticsearch import ApiError
-
-from engine.spec.errors import NewnormalError
-from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 
 Row = dict[str, Any]
 
@@ -84,43 +78,3 @@ def _value(node: Mapping[str, Any], name: str) -> Any:
     if "hits" in found:
         return next((each[0] for hit in found["hits"]["hits"] for each in hit["fields"].values()), None)
     return next(iter(found["values"].values())) if "values" in found else found["value"]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a panel would show.
-
-    Args:
-        dashboard: Title of the dashboard.
-        panel: Title of the panel.
-        rows: Rows that hold something; 0 if the panel would be empty.
-    """
-
-    dashboard: str
-    panel: str
-    rows: int
-
-
-def tried(url: str, requests: Iterable[Request]) -> Iterator[Trial]:
-    """Sends the searches one by one.
-
-    Raises:
-        NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, or ``ELASTICSEARCH_QUERY_REFUSED`` with the panel and the reason.
-    """
-    with elasticsearch_client(url, request_timeout=30, max_retries=0) as client:
-        for request in requests:
-            where = f"{request.dashboard}: {request.panel}"
-            try:
-                answer = client.search(index=request.index, body=request.body, ignore_unavailable=True)
-            except ApiError as error:
-                raise NewnormalError(
-                    "ELASTICSEARCH_QUERY_REFUSED", str(error), where, "a search that it answers", "the check ended"
-                ) from None
-            except TransportError as error:
-                raise unusable(error, url, "the check ended") from None
-            # where no index is found, Elasticsearch answers without any aggregation
-            empty = "aggs" in request.body and "aggregations" not in answer
-            rows = [] if empty else request.rows(answer)
-            names = set(request.measures.values())
-            full = [row for row in rows if not names or any(row[name] not in (None, 0) for name in names)]
-            yield Trial(request.dashboard, request.panel, len(full))

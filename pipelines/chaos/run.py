@@ -21,9 +21,10 @@ from engine.spec.errors import NewnormalError
 from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.faults import FAULTS, Planned, Scene, outage, planned, watermarks
+from pipelines.chaos.footprint import Footprint
 from pipelines.chaos.load import Load
 from pipelines.chaos.operations import SECOND, Operation, operations, saved_until
-from pipelines.chaos.report import Disturbance, Footprint, append
+from pipelines.chaos.report import Disturbance, append
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.servers import Servers
 from pipelines.chaos.verifier.finding import Tally

@@ -230,7 +230,8 @@ def _try(settings: Settings, since: str, versions: str) -> None:
     """Shows how many rows each panel has in an Elasticsearch."""
     from dashboards.kibana.requests import requests
     from dashboards.kibana.saved_objects import saved_objects
-    from dashboards.panels.answer import TimeRange, tried
+    from dashboards.panels.answer import TimeRange
+    from dashboards.panels.trial import tried
 
     now = now_ms()
     when = TimeRange(now - duration_ms(since), now)

@@ -13,8 +13,9 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.elasticsearch_client import unusable
 from pipelines.doctor.context import Context
 from pipelines.doctor.elasticsearch.aliases import aliases
+from pipelines.doctor.elasticsearch.clock import elasticsearch_clock
 from pipelines.doctor.elasticsearch.health import disk as elasticsearch_disk
-from pipelines.doctor.elasticsearch.health import elasticsearch_clock, health
+from pipelines.doctor.elasticsearch.health import health
 from pipelines.doctor.elasticsearch.indices import indices
 from pipelines.doctor.environment import interpreters, packages, room
 from pipelines.doctor.finding import Finding, Severity, subject

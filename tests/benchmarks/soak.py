@@ -29,7 +29,7 @@ from engine.kafka.offsets import KafkaOffsets
 from engine.spark.checkpoint_offsets import committed_offsets
 from pipelines.chaos.apart import apart
 from pipelines.chaos.driver import DriverProcess
-from pipelines.chaos.report import Footprint
+from pipelines.chaos.footprint import Footprint
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Features

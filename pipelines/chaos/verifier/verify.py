@@ -10,6 +10,7 @@ import polars as pl
 from elasticsearch import Elasticsearch
 
 from pipelines.chaos.verifier import log_reader, raw_records
+from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.expected_windows import WINDOW
 from pipelines.chaos.verifier.finding import Tally
 from pipelines.chaos.verifier.lives import ARRIVED, Restored
@@ -18,7 +19,6 @@ from pipelines.chaos.verifier.raw_records import RawTopic
 from pipelines.chaos.verifier.verdict_checks import (
     Final,
     Verdict,
-    check_dead_letters,
     check_documents,
     check_reference,
     check_verdicts,

@@ -7,10 +7,8 @@ from typing import Any
 from elasticsearch import ApiError
 
 from dashboards.quantities import size
-from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.doctor.kafka.clock import CLOCK_OFF, MOST_MS
 
 _kind = subject("Elasticsearch")
 _RED = _kind(
@@ -92,18 +90,3 @@ def _setting(context: Context, name: str) -> str:
     """A setting of the cluster: what was set at run time, else in the node's file, else the default."""
     told: Any = context.elasticsearch.cluster.get_settings(include_defaults=True, flat_settings=True)
     return str(next(told[part][name] for part in ("transient", "persistent", "defaults") if name in told[part]))
-
-
-def elasticsearch_clock(context: Context) -> list[Finding]:
-    """Finds that a node's time lies before or after the time in which it was asked."""
-    before = context.clock()
-    nodes = context.elasticsearch.nodes.stats(metric="os")["nodes"].values()
-    after = context.clock()
-    found = []
-    for node in nodes:
-        told = int(node["os"]["timestamp"])
-        off = told - after if told > after else min(0, told - before)
-        if abs(off) > MOST_MS:
-            what = f"it says a time {duration(abs(off))} {'after' if off > 0 else 'before'} that of this machine"
-            found.append(Finding(CLOCK_OFF, what, f"Elasticsearch node {node['name']}"))
-    return found

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.finding import Tally
 from pipelines.chaos.verifier.lives import ARRIVED, Restored
 from pipelines.chaos.verifier.log_reader import LogMessage
 from pipelines.chaos.verifier.raw_records import LINES, RULE_FIELDS, SAMPLES, RawTopic, lines, refused_controls, samples
 from pipelines.chaos.verifier.verdict_checks import (
-    check_dead_letters,
     check_documents,
     check_reference,
     check_verdicts,
