@@ -43,8 +43,7 @@ class Opened(NamedTuple):
     versions: list[Version]
 
 
-@with_kafka
-def _opened(overrides: Overrides, version: As = FIRST) -> Opened:
+def _opened(overrides: Overrides, version: str) -> Opened:
     from deploy.embedded.services import running
     from pipelines.versions.registry import Registry
 
@@ -54,7 +53,12 @@ def _opened(overrides: Overrides, version: As = FIRST) -> Opened:
     return Opened(chosen, list(registry.all().values()))
 
 
-_of_version = option_set("opened", _opened)
+@with_kafka
+def _options(overrides: Overrides, version: As = FIRST) -> Opened:
+    return _opened(overrides, version)
+
+
+_of_version = option_set("opened", _options)
 
 
 @app.command("list")
@@ -126,9 +130,9 @@ def show(
 
 
 @app.command()
-@_of_version
+@with_kafka
 def retry(
-    opened: Opened,
+    overrides: Overrides,
     places: Annotated[list[str] | None, typer.Argument(help="Places of messages: TOPIC/PARTITION@OFFSET.")] = None,
     job: Jobs = None,
     code: Codes = None,
@@ -144,6 +148,7 @@ def retry(
         ),
     ] = False,
     file: File = None,
+    version: As = FIRST,
 ) -> None:
     """Send the messages of letters again, once the cause is mended, and mark the letters.
 
@@ -160,7 +165,7 @@ def retry(
     if not (places or job or code or start or end or everything):
         accepted = "places of messages, --job, --code, --from, --until, or --all"
         raise NewnormalError("USAGE_INVALID", "no letter is selected", "deadletter retry", accepted, "nothing was sent")
-    settings, versions = opened
+    settings, versions = _opened(overrides, version)
     wanted = _wanted(job, code, start, end, places)
     known = Readers(settings, versions, load_jobs([file]) if file else None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,3 +92,8 @@ def test_a_retry_that_selects_no_letter_is_refused(settings: Settings, run: Run)
     assert (code, "USAGE_INVALID" in said) == (2, True)
     code, _, said = run("deadletter", "retry", "nowhere/0@1", *options(settings))
     assert (code, "LETTER_UNKNOWN" in said) == (2, True)
+
+
+def test_letters_must_be_selected_before_a_server_is_asked(run: Run, tmp_path: Path) -> None:
+    code, _, shown = run("deadletter", "retry", "--state-dir", str(tmp_path))
+    assert code == 2 and shown.startswith("USAGE_INVALID: no letter is selected")
