@@ -92,13 +92,13 @@ class ServerProcess:
         signal_group(self.pid, signal.SIGKILL)
         self._process.wait()
 
-    def last_words(self, lines: int = 3) -> str:
+    def last_words(self) -> str:
         """The last lines of the output of this process; errors if there are any."""
         with self.log.open("rb") as written:
             written.seek(self._log_start)
             text = written.read().decode(errors="replace").splitlines()
         telling = [line for line in text if any(word in line for word in ("ERROR", "FATAL", "Exception", "rror:"))]
-        return " | ".join(line.strip()[:300] for line in (telling or text)[-lines:])
+        return " | ".join(line.strip()[:300] for line in (telling or text)[-3:])
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from rich.console import Console, Group
@@ -21,11 +21,10 @@ class Display:
 
     Args:
         console: Where it is shown.
-        clock: Seconds of a monotonic clock.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console, self._clock, self._began = console, clock, clock()
+    def __init__(self, console: Console) -> None:
+        self._console, self._began = console, time.monotonic()
         self._now, self._done = "", list[Disturbance]()
         self._live = Live(console=console, get_renderable=self.render, refresh_per_second=2)
 
@@ -56,11 +55,11 @@ class Display:
             table.add_row(
                 str(each.number), f"{each.since:.0f}", each.fault, pids, f"{each.lasted:.1f}", _recovery(each)
             )
-        return Group(table, Text(f"{self._clock() - self._began:.0f} s  {self._now}"))
+        return Group(table, Text(f"{time.monotonic() - self._began:.0f} s  {self._now}"))
 
     def _line(self, what: str) -> None:
         if not self._console.is_terminal:
-            self._console.print(f"{self._clock() - self._began:6.0f} s  {what}", highlight=False, markup=False)
+            self._console.print(f"{time.monotonic() - self._began:6.0f} s  {what}", highlight=False, markup=False)
 
 
 def summary(disturbances: Sequence[Disturbance]) -> Table:

@@ -27,16 +27,10 @@ class BoundedRun:
     Args:
         driver: The driver; its jobs may not have started yet.
         enough: Is asked whether a job needs to read no further, although its topics hold more; ``None``: never.
-        clock: Seconds of a monotonic clock.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        enough: Callable[[str], bool] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._driver, self._enough, self._clock = driver, enough, clock
+    def __init__(self, driver: Driver, enough: Callable[[str], bool] | None = None) -> None:
+        self._driver, self._enough = driver, enough
         self._idle_from: float | None = None
         self._ended: set[str] = set()
         self._targets: dict[str, Offsets] = {}
@@ -56,7 +50,7 @@ class BoundedRun:
             return False
         if self._idle_from is None:
             idle = duration_ms(self._driver.settings.watermark.idle_after) / 1000 + 2 * HEARTBEAT_SECONDS
-            self._idle_from = self._clock() + idle
+            self._idle_from = time.monotonic() + idle
         for name in self._driver.names:
             if name in self._ended or not self._upstream[name] <= self._ended:
                 continue
@@ -71,7 +65,7 @@ class BoundedRun:
         """Whether the heartbeats of idle topics have come that the job's watermark waits for."""
         assert self._idle_from is not None
         waits = self._driver.program.waits_for_idle(name, self._driver.settings)
-        return not waits or self._clock() >= self._idle_from
+        return not waits or time.monotonic() >= self._idle_from
 
     def _aim(self, name: str) -> None:
         """Fixes the end of a job's input: the partitions that have messages, and where they end now."""

@@ -17,6 +17,8 @@ LAST = 50
 """Number of micro-batches, the latest ones, over which figures are computed."""
 _HOT = 5
 _DOMINANT = 0.01
+_EVERY_SECONDS = 1.0
+"""Least time between two writes of a job's file."""
 
 
 class JobMetrics:
@@ -24,11 +26,10 @@ class JobMetrics:
 
     Args:
         folder: Folder of the files.
-        every: Least time between two writes of a job's file, seconds.
     """
 
-    def __init__(self, folder: Path, every: float = 1.0) -> None:
-        self.folder, self.every, self.lock = folder, every, threading.Lock()
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.lock = folder, threading.Lock()
         self.reports: dict[str, deque[BatchReport]] = {}
         self.written: dict[str, float] = {}
 
@@ -36,7 +37,7 @@ class JobMetrics:
         """Adds the report of a micro-batch."""
         with self.lock:
             self.reports.setdefault(report.job, deque(maxlen=LAST)).append(report)
-            if time.monotonic() >= self.written.get(report.job, float("-inf")) + self.every:
+            if time.monotonic() >= self.written.get(report.job, float("-inf")) + _EVERY_SECONDS:
                 self._write(report.job)
 
     def flush(self) -> None:

@@ -41,9 +41,9 @@ class Away:
 
 
 class _Server:
-    def __init__(self, name: str, check: Check, clock: Callable[[], float], back: Callable[[str], None]) -> None:
-        self.name, self.check, self.clock, self.back = name, check, clock, back
-        self.answered, self.logged, self.reason = clock(), 0.0, ""
+    def __init__(self, name: str, check: Check, back: Callable[[str], None]) -> None:
+        self.name, self.check, self.back = name, check, back
+        self.answered, self.logged, self.reason = time.monotonic(), 0.0, ""
 
     def ask(self) -> None:
         try:
@@ -52,7 +52,7 @@ class _Server:
             self.reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             return
         before, failed = self.away(), bool(self.reason)
-        self.answered, self.reason, self.logged = self.clock(), "", 0.0
+        self.answered, self.reason, self.logged = time.monotonic(), "", 0.0
         if failed:
             self.back(self.name)
         if before:
@@ -60,12 +60,12 @@ class _Server:
 
     def tell(self) -> None:
         away = self.away()
-        if away and self.clock() >= self.logged + _LOG_EVERY_SECONDS:
-            self.logged = self.clock()
+        if away and time.monotonic() >= self.logged + _LOG_EVERY_SECONDS:
+            self.logged = time.monotonic()
             log.warning(f"{away}, trying again", reason=away.reason)
 
     def away(self) -> Away | None:
-        seconds = self.clock() - self.answered
+        seconds = time.monotonic() - self.answered
         return Away(self.name, seconds, self.reason or "no answer yet") if seconds >= AWAY_SECONDS else None
 
 
@@ -75,16 +75,10 @@ class ServerWatch:
     Args:
         checks: The function that asks a server, by name of the server.
         back: Called with the name of a server that answers again after at least one failed attempt.
-        clock: The monotonic clock, in seconds.
     """
 
-    def __init__(
-        self,
-        checks: Mapping[str, Check],
-        back: Callable[[str], None] = lambda _server: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._servers = {name: _Server(name, check, clock, back) for name, check in checks.items()}
+    def __init__(self, checks: Mapping[str, Check], back: Callable[[str], None] = lambda _server: None) -> None:
+        self._servers = {name: _Server(name, check, back) for name, check in checks.items()}
         self._stopping = threading.Event()
 
     def __enter__(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dashboards.status import Progress
 from engine.spec.duration import iso
@@ -28,21 +28,14 @@ class ReplayProgress:
         driver: The driver.
         program: Its jobs.
         first: Event time at which the log begins, epoch milliseconds; ``None`` if unknown.
-        clock: Seconds of a monotonic clock.
 
     Attributes:
         caught_up: True when the log was read, from then on.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        program: VersionProgram,
-        first: int | None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._driver, self._program, self._first, self._clock = driver, program, first, clock
-        self._began = clock()
+    def __init__(self, driver: Driver, program: VersionProgram, first: int | None) -> None:
+        self._driver, self._program, self._first = driver, program, first
+        self._began = time.monotonic()
         self._read = LogRead()
         self._heartbeats = {driver.settings.reads(topic) for topic in FROM_OPERATORS}
         self._seen: deque[tuple[float, int, float]] = deque()
@@ -54,7 +47,7 @@ class ReplayProgress:
         share = self._read.share(lags, self._program.first)
         marks = [tally.watermark for tally in tallies.values() if tally.watermark is not None]
         records = sum(tallies[name].records_in for name in self._program.first)
-        now = self._clock()
+        now = time.monotonic()
         self._seen.append((now, records, share))
         while self._seen[0][0] < now - _RATE_SECONDS:
             self._seen.popleft()
@@ -69,7 +62,7 @@ class ReplayProgress:
 
     def summary(self) -> dict[str, str]:
         """What was replayed until now: records, their event times, the time it took, and how much faster than live."""
-        seconds = self._clock() - self._began
+        seconds = time.monotonic() - self._began
         tallies = self._driver.status.tallies
         records = sum(tallies[name].records_in for name in self._program.first)
         told = {

@@ -15,14 +15,13 @@ STEP_UP = 30.0
 _SHOWN = 10
 
 
-def instructive(alarms: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame, most: int = _SHOWN) -> pl.DataFrame:
+def instructive(alarms: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """The most instructive differences, the most instructive first.
 
     Args:
         alarms: Alarms as `pipelines.evaluation.comparison.alarms.matched` returns them.
         first: Verdicts of the first version, on the times that both have judged.
         second: Those of the second one.
-        most: Largest number of differences.
 
     Returns:
         Rows of ``alarms``, with the columns ``highest0`` and ``highest1``: the highest score of each version in that
@@ -37,7 +36,7 @@ def instructive(alarms: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame,
         kind=pl.coalesce("kind1", "kind0"),
     )
     chosen: list[pl.DataFrame] = []
-    while left.height and len(chosen) < most:
+    while left.height and len(chosen) < _SHOWN:
         best = left.sort("weight", "at", descending=[True, False]).head(1)
         chosen.append(best)
         (entity, metric, outcome, kind) = best.select("entity", "metric", "outcome", "kind").row(0)

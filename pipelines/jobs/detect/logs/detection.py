@@ -80,12 +80,11 @@ class LogDetection:
     Args:
         settings: The detector's settings.
         size: Length of the windows, milliseconds.
-        config: The model's constants.
     """
 
-    def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
+    def __init__(self, settings: DetectorSettings, size: int) -> None:
         self.threshold, self.size = settings.threshold, size
-        self.model, self.phases, self.feedback = Templates(config or TemplateConfig()), Phases(), Feedback()
+        self.model, self.phases, self.feedback = Templates(TemplateConfig()), Phases(), Feedback()
         self.unusual = unusual(settings.threshold) | pl.col("_unusual")
         self.labels = LogLabels(self.model, self.phases, self.feedback)
 
