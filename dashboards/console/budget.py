@@ -82,7 +82,9 @@ class Labelled:
         names = {metric, JOINED} if metric else {None}
         on = [each for name in names for each in self._of.get((entity, name), ())]
         met = [
-            each for each in on if each["event.start"] <= end and each.get("event.end", each["event.start"]) >= start
+            each
+            for each in on
+            if each["event.start"] <= end and (each.get("event.end") or each["event.start"]) >= start
         ]
         return max(met, key=given, default=None)
 

@@ -74,7 +74,7 @@ class Remembered:
         said = [each for each in known.get("acknowledgements", ()) if each["event.id"] == incident["event.id"]]
         told = [each for each in known.get("told", ()) if incident["event.id"] in each["incidents"]]
         went = [each for each in placed if each.get("moved_from")]
-        moves = [each for each in went if start - _BEFORE <= each.get("moved", each["@timestamp"]) <= end]
+        moves = [each for each in went if start - _BEFORE <= (each.get("moved") or each["@timestamp"]) <= end]
         return {
             "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
             "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},

@@ -149,7 +149,7 @@ def _overrides(panel: Panel, site: Site) -> list[Model]:
     found = []
     measures = measures_of(panel)
     for each in measures:
-        named = [{"id": "displayName", "value": each.title}, {"id": "unit", "value": _unit(each)}]
+        named: list[Model] = [{"id": "displayName", "value": each.title}, {"id": "unit", "value": _unit(each)}]
         found.append({"matcher": {"id": "byName", "options": column_name(each, measures)}, "properties": named})
     for bucket in panel.query.buckets:
         if isinstance(bucket, Top):

@@ -38,7 +38,7 @@ def tried(url: str, requests: Iterable[Request]) -> Iterator[Trial]:
         for request in requests:
             where = f"{request.dashboard}: {request.panel}"
             try:
-                answer = client.search(index=request.index, body=request.body, ignore_unavailable=True)
+                answer = client.search(index=request.index, body=request.body, ignore_unavailable=True).body
             except ApiError as error:
                 raise NewnormalError(
                     "ELASTICSEARCH_QUERY_REFUSED", str(error), where, "a search that it answers", "the check ended"
