@@ -13,7 +13,7 @@ from datagen.aftermath import Aftermath
 from datagen.outage import Tell
 from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
-from datagen.wall_clock import WallClock
+from engine.clock import now_ms
 from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
 from pipelines.cli.csv_options import ReadingOptions, reads_files
@@ -71,7 +71,7 @@ def play(
     frame, reports = load(files, how.reading)
     for report in reports:
         say.print(visible_lines(str(report)), markup=False, soft_wrap=True)
-    now = WallClock().now()
+    now = now_ms()
     what = programme(frame, pace, shift_to_now, now)
     settings = settings if to else with_broker(settings)
     with (

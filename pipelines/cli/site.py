@@ -12,7 +12,7 @@ import typer
 
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
-from datagen.wall_clock import WallClock
+from engine.clock import now_ms
 from engine.spec.duration import duration_ms, epoch_ms
 from pipelines.cli.input_commands import speed_of
 from pipelines.cli.option_set import option_set
@@ -67,7 +67,7 @@ def _site(
     late: Late = 0.001,
 ) -> SimulatorConfig:
     """The site that the options describe, with the time of the first sample filled in."""
-    now, pace = WallClock().now(), speed_of(speed)
+    now, pace = now_ms(), speed_of(speed)
     length = duration_ms(duration, "--duration") if duration is not None else None
     if demo:
         return resolve(replace(demo_config(now, seed), duration=length, speed=pace), now)

@@ -20,11 +20,6 @@ from pipelines.runtime.processes import JobProcess
 _SECONDS = 10.0
 
 
-def wall_clock() -> int:
-    """The present by the clock of this machine, epoch milliseconds."""
-    return now_ms()
-
-
 @dataclass(frozen=True)
 class Context:
     """What the checks look at.
@@ -37,7 +32,7 @@ class Context:
 
     settings: Settings
     processes: Sequence[JobProcess] = ()
-    clock: Callable[[], int] = field(default=wall_clock)
+    clock: Callable[[], int] = field(default=now_ms)
 
     @property
     def bootstrap(self) -> str:
