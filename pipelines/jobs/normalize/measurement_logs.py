@@ -20,9 +20,11 @@ from pipelines.jobs.normalize.severities import with_level
 from pipelines.jobs.normalize.telegraf import measurements, time_of
 
 _TEXTS = ("message", "msg", "Message", "log", "body", "value", "event")
-_PROGRAMS = ("appname", "program", "container_name", "source", "service", "path")
+_PROGRAMS = ("appname", "program", "container_name", "source", "Source", "service", "path")
 _LEVELS = ("severity_code", "severity", "level", "LevelText", "Level")
 _ABOUT = frozenset((*_PROGRAMS, *_LEVELS))
+_ORIGINS = {"syslog": "hostname", "win_eventlog": "Computer"}
+"""Tags that name the machine of a line where Telegraf collects lines of others; ``host`` is its own."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def line_of(labels: LabelRule, name: str, tags: Mapping[str, str], fields: Mappi
     if not text:
         return None
     severity, text = with_level(*_level_of(tags, fields, text))
-    return time, labels.machine_of(tags), _program_of(tags, fields) or str(name), severity, text
+    origin = tags.get(_ORIGINS.get(name, "")) if labels.machine == LABELS.machine else None
+    return time, origin or labels.machine_of(tags), _program_of(tags, fields) or str(name), severity, text
 
 
 def _text_of(fields: Mapping[str, Any]) -> str:

@@ -92,11 +92,11 @@ class Wanted:
                 part._add(parts[end:], name, depth + 1)
 
     @cached_property
-    def _with_dots(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names with dots; and those of objects, without dots, that may have names with dots in them."""
+    def _with_dots(self) -> tuple[frozenset[str], tuple[tuple[str, Wanted], ...]]:
+        """The names with dots; and the objects, without dots in their names, that may have names with dots in them."""
         names = frozenset(name for name in self.inside if "." in name)
         objects = ((name, part) for name, part in self.inside.items() if name not in names)
-        return names, frozenset(name for name, part in objects if any(part._with_dots))
+        return names, tuple((name, part) for name, part in objects if any(part._with_dots))
 
     def each_part_is_an_object(self, fields: Mapping[str, Any]) -> bool:
         """Whether no wanted field has a dot in its name or in that of an object around it.
@@ -107,10 +107,11 @@ class Wanted:
         names, objects = self._with_dots
         if not names.isdisjoint(fields):
             return False
-        for name in objects.intersection(fields):
-            value = fields[name]
-            if type(value) is dict and not self.inside[name].each_part_is_an_object(value):
-                return False
+        for name, part in objects:
+            if name in fields:
+                value = fields[name]
+                if type(value) is dict and not part.each_part_is_an_object(value):
+                    return False
         return True
 
     def flat(self, fields: Mapping[str, Any]) -> dict[str, Any]:

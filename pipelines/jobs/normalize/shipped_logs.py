@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.formats.json_decoder import FIELD_INVALID
+from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule, machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.nested_fields import Alternatives, Wanted, first, flat, nested
@@ -110,13 +111,7 @@ class ShippedLogsDecoder(LineDecoder):
                 if not machine:
                     raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in each))
             given = first(fields, places.times)
-            try:
-                time = arrived if given is None else self.zones.moment(given, machine, arrived)
-            except RefusedError:
-                raise
-            except ValueError as error:
-                field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
-                raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
+            time = arrived if given is None else self._time(fields, given, machine, arrived)
             program, level = first(fields, places.programs) or "", first(fields, places.levels)
             if type(program) is list:
                 program = _of_bytes(program) or ""
@@ -125,6 +120,16 @@ class ShippedLogsDecoder(LineDecoder):
                 field = next((name for name, place in _SCALES.items() if first(fields, place) == level), "")
             severity, text = with_level(level, text, field)
             yield time, machine, str(program), severity, text
+
+    def _time(self, fields: dict[str, Any], given: Any, machine: str, arrived: int) -> int:
+        try:
+            zoned = type(given) is not str or given[-1:] == "Z"
+            return moment(given) if zoned else self.zones.moment(given, machine, arrived)
+        except RefusedError:
+            raise
+        except ValueError as error:
+            field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
+            raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Zones:
             RefusedError: ``TIME_AHEAD``: it must be one of another zone.
             ValueError: If it is no time.
         """
-        if type(given) is not str or given[-1:] == "Z" or _ZONED.fullmatch(given):
+        if type(given) is not str or _ZONED.fullmatch(given):
             return moment(given)
         plain = "=" not in self.timezone and "," not in self.timezone
         zone = self.timezone if plain else told_for(self.timezone, self.topic, machine) or "UTC"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipelines.contracts.settings.input import InputSettings
-from pipelines.jobs.normalize.formats import Rules, guess
+from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from tests.pipelines.normalize.formats import decoded, rows
 
 NOON = 1795860900000
@@ -163,6 +163,20 @@ def test_times_of_shipped_lines_that_name_no_zone_are_in_that_of_the_setting() -
     zoned = {"EventTime": "2026-11-28T11:15:00+01:00", "Hostname": "win-1", "Message": "no"}
     (row,) = read(json.dumps(zoned).encode(), timezone="America/New_York")
     assert row["time"] == NOON
+
+
+def test_lines_that_telegraf_collects_from_others_are_of_the_machine_that_wrote_them() -> None:
+    rules = Rules()
+    syslog = b'syslog,appname=sshd,host=relay-1,hostname=web-1,severity=err message="no",severity_code=3i 1795860900'
+    windows = {"host": "relay-1", "Computer": "win-1", "Source": "Service Control Manager", "Level": "2"}
+    event = {"name": "win_eventlog", "tags": windows, "fields": {"Message": "no"}, "timestamp": NOON // 1000}
+    expected = {"influx-logs": ("web-1", "sshd", 3), "telegraf-logs": ("win-1", "Service Control Manager", 3)}
+    for form, value in (("influx-logs", syslog), ("telegraf-logs", json.dumps(event).encode())):
+        (row,) = rows(decoded(BY_NAME[form].build(rules), value, arrived=ARRIVED))
+        assert (row["entity"], row["program"], row["severity"]) == expected[form]
+    chosen = Rules.of(InputSettings(machine="host"))
+    (row,) = rows(decoded(BY_NAME["influx-logs"].build(chosen), syslog, arrived=ARRIVED))
+    assert row["entity"] == "relay-1", "a setting holds"
 
 
 def test_the_machine_stands_behind_the_prefixes_of_icinga_and_netdata() -> None:
