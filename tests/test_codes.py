@@ -54,7 +54,7 @@ def is_code(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
         return (name.endswith("Error") and parent.args[:1] == [node]) or name == "Rejected"
     if isinstance(parent, ast.IfExp | ast.Assign | ast.keyword):
         return not isinstance(parent, ast.keyword) or parent.arg == "code"
-    return isinstance(parent, ast.Tuple) and not isinstance(parents[parent], ast.Compare | ast.Subscript)
+    return isinstance(parent, ast.Tuple) and not isinstance(parents[parent], ast.Compare | ast.Subscript | ast.Starred)
 
 
 def known_to(package: str) -> set[str]:

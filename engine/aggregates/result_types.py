@@ -61,7 +61,8 @@ def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema, by: 
 
 def _result(name: str, aggregate: Any, frame: pl.DataFrame, by: list[str]) -> pl.Series:
     if isinstance(aggregate, Rate):
-        return pl.Series([None], dtype=pl.Float64)
+        samples = frame.select(*by, aggregate.time, aggregate.column)  # as they are kept
+        return pl.Series([None] * samples.height, dtype=pl.Float64)
     if isinstance(aggregate, Aggregate):
         lifted = frame.group_by(by).agg(expr.alias(column) for column, expr in aggregate.lift().items())
         merged = lifted.group_by(by).agg(expr.alias(column) for column, expr in aggregate.merge().items())

@@ -15,6 +15,7 @@ from engine import (
     AfterAny,
     AfterCount,
     AfterProcessingTime,
+    Constant,
     Correlation,
     Count,
     CountWindows,
@@ -231,6 +232,12 @@ def test_a_name_that_all_results_have_is_refused_when_the_job_is_built(
 ) -> None:
     with pytest.raises(NewnormalError, match="NAME_RESERVED"):
         named(name, aggregates, window)
+
+
+@pytest.mark.parametrize("aggregate", [Constant("k"), Rate("v")])
+def test_a_key_with_the_name_of_a_column_that_an_aggregate_keeps_is_refused(aggregate: Any) -> None:
+    with pytest.raises(NewnormalError, match="AGGREGATE_INVALID"):
+        Stream.read_json("t", Reading).key_by("k", "v").window(Tumbling("10s")).aggregate(m=aggregate)
 
 
 class Often(CustomTrigger):
