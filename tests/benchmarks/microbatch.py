@@ -39,7 +39,9 @@ THREADS = {
     "kafka": "kafka",
     "calls of the driver": "Thread-|py4j|pool",
 }
-"""Names of the JVM's threads by what they do; what is left are those that collect garbage, compile, or have ended."""
+"""Names of Java's threads by what they do; what is left belongs to threads that have ended, and to the JVM itself."""
+OWN = {"compiling": ("C1 Compiler", "C2 Compiler", "Sweeper"), "garbage": ("GC ", "G1 ", "ParGC", "VM Thread")}
+"""Beginnings of the names of the JVM's own threads."""
 WALL = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch", "commitOffsets", "triggerExecution")
 """Parts of a micro-batch in Spark's progress."""
 
@@ -69,8 +71,9 @@ class Clock:
             if job := re.match(r"stream execution thread for (\S+)", name):
                 planning[job[1]] += seconds
         java, workers = processes()
+        threads |= java.own
         parts = {f"JVM: {part}": seconds for part, seconds in threads.items()}
-        parts["JVM: garbage, compiling, others"] = java - sum(threads.values())
+        parts["JVM: others"] = java.all - sum(threads.values())
         parts["Python workers"] = workers
         parts["driver"] = _seconds(psutil.Process())
         last = {name: run.query.lastProgress for name, run in driver.runs.items() if run.query}
@@ -85,22 +88,38 @@ def java_threads() -> list[tuple[str, float]]:
     return [(info.getThreadName(), bean.getThreadCpuTime(info.getThreadId()) / 1e9) for info in infos if info]
 
 
+@dataclass(frozen=True)
+class JavaClock:
+    """CPU seconds of the JVM: of all threads, and of its own by what they do."""
+
+    all: float
+    own: Mapping[str, float]
+
+    @classmethod
+    def read(cls, process: psutil.Process) -> JavaClock:
+        """Reads them."""
+        own = dict.fromkeys(OWN, 0.0)
+        for thread in process.threads():
+            with suppress(OSError):
+                name = Path(f"/proc/{process.pid}/task/{thread.id}/comm").read_text()
+                if part := next((part for part, begins in OWN.items() if name.startswith(begins)), None):
+                    own[part] += thread.user_time + thread.system_time
+        return cls(_seconds(process), own)
+
+
 def _seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
 
 
-def processes() -> tuple[float, float]:
-    """CPU seconds of the JVM, and of all Python workers together, those that have ended too."""
-    java = workers = 0.0
-    for process in psutil.Process().children(recursive=True):
+def processes() -> tuple[JavaClock, float]:
+    """CPU seconds of Spark's JVM, and of all its Python workers together."""
+    gateway: Any = SparkContext._gateway
+    jvm, workers = psutil.Process(gateway.proc.pid), 0.0
+    for process in jvm.children(recursive=True):
         with suppress(psutil.Error):  # it has ended meanwhile
-            seconds = _seconds(process)
-            if process.name() == "java":
-                java += seconds
-            elif any("pyspark" in part or "engine.spark" in part for part in process.cmdline()):
-                workers += seconds
-    return java, workers
+            workers += _seconds(process)
+    return JavaClock.read(jvm), workers
 
 
 def run(seconds: int, warm: int, rate: int, state_dir: Path | None) -> dict[str, Any]:
