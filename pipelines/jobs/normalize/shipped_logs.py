@@ -39,7 +39,7 @@ _LEVELS = (
     *("Level", "error_severity"),  # of Serilog, PostgreSQL
 )
 _PROGRAMS = (
-    *("process.name", "log.syslog.appname", "appname", "ident", "SYSLOG_IDENTIFIER", "_COMM", "program"),
+    *["process.name", "log.syslog.appname", "appname", "ident", "SYSLOG_IDENTIFIER", "_COMM", "program"],
     *("programname", "app-name", "PROGRAM", "service.name", "service", "container.name", "kubernetes.container_name"),
     *("container_name", "kubernetes.container.name", "resource.labels.container_name", "app", "application"),
     *("processName", "log.file.path", "file", "tag", "source_type", "name", "SourceName", "winlog.provider_name"),
