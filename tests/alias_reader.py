@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-from elasticsearch import Elasticsearch
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 
 
 class AliasReader:
     """Searches through an alias while it is entered.
 
     Args:
-        url: Address of Elasticsearch.
+        url: Address of Elasticsearch, with its login if it wants one.
         alias: The alias.
 
     Attributes:
@@ -20,7 +20,7 @@ class AliasReader:
     """
 
     def __init__(self, url: str, alias: str) -> None:
-        self.client, self.alias, self.stopping = Elasticsearch(url, request_timeout=30), alias, threading.Event()
+        self.client, self.alias, self.stopping = elasticsearch_client(url, request_timeout=30), alias, threading.Event()
         self.seen: list[frozenset[str]] = []
         self.errors: list[Exception] = []
         self.thread = threading.Thread(target=self._run)
