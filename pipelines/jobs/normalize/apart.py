@@ -54,21 +54,21 @@ class Apart(Decoder):
         places = mine[again.column(ROW).to_numpy()]
         counts, others = (np.bincount(each, minlength=len(keep)) for each in (rows, places))
         same = np.isin(rows, np.flatnonzero(keep & (counts == others)))
-        chosen, still = np.arange(len(rows)), _repeated(again)
+        chosen, names = np.arange(len(rows)), np.full(len(rows), -1)
         chosen[same] = len(rows) + np.flatnonzero(counts[places] == others[places])
-        alone = np.append(np.zeros(len(rows), np.bool_), np.ones(len(places), np.bool_) if still is None else still < 0)
-        split = np.isin(groups, groups[(groups >= 0) & alone[chosen]])
+        names[same] = again.column("metric").combine_chunks().indices.to_numpy()[chosen[same] - len(rows)]
+        split = np.isin(groups, groups[(groups >= 0) & (names != _of_first(groups, names))])
         if not split.any():
             return records, []
         told, first = np.unique(rows[split], return_index=True)
-        names = records.column("metric").take(pa.array(np.flatnonzero(split)[first])).to_pylist()
+        metrics = records.column("metric").take(pa.array(np.flatnonzero(split)[first])).to_pylist()
         why = (
             "and others of its name differ only in labels of input.left_out, or in UUIDs; these are kept in their names"
         )
         again = again.set_column(again.schema.get_field_index(ROW), ROW, pa.array(places.astype(np.int32)))
         both = pa.concat_tables([records, again]).unify_dictionaries().combine_chunks()
         made = both.take(pa.array(np.where(split, chosen, np.arange(len(rows)))))
-        return made, [(row, LABEL_KEPT, f"{name} {why}") for row, name in zip(told.tolist(), names, strict=True)]
+        return made, [(row, LABEL_KEPT, f"{name} {why}") for row, name in zip(told.tolist(), metrics, strict=True)]
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         message = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -95,6 +95,16 @@ class Apart(Decoder):
         at = records.schema.get_field_index("kind")
         column = pa.DictionaryArray.from_arrays(pa.array(changed), pa.array(names, pa.string())).cast(kinds.type)
         return records.set_column(at, records.schema.field(at), column)
+
+
+def _of_first(groups: Ints, codes: Ints) -> Ints:
+    """The code of the first of each one's group, shape (n,).
+
+    >>> _of_first(np.array([3, -1, 3, -1]), np.array([7, 8, 9, 6])).tolist()
+    [7, 8, 7, 8]
+    """
+    _, first, places = np.unique(groups, return_index=True, return_inverse=True)
+    return codes[first][places]
 
 
 def _two_values(records: pa.Table) -> list[Refused]:

@@ -87,6 +87,19 @@ d{instance="x:1",region="n"} 2
     assert [code for _, code, _ in found.refused] == ["LABEL_KEPT", "SAMPLE_TWICE"]
 
 
+@pytest.mark.parametrize(
+    ("label", "one", "other"), [("dc", "n", "u"), ("x", *(f"{at}b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b" for at in (0, 1)))]
+)
+def test_what_a_label_tells_apart_is_not_folded_to_one_where_each_side_has_several_samples(
+    label: str, one: str, other: str
+) -> None:
+    samples = enumerate([(one, "c1"), (one, "c2"), (other, "c1"), (other, "c2")], start=1)
+    lines = [f'c{{instance="x",{label}="{it}",container_id="{container}"}} {at}' for at, (it, container) in samples]
+    found, told = read("\n".join(["# TYPE c counter", *lines]).encode())
+    assert found == {("x", f"c{{container_id=*,{label}={it}}}"): value for it, value in ((one, 3.0), (other, 7.0))}
+    assert [code for code, _ in told] == ["LABEL_KEPT"]
+
+
 def test_two_values_of_one_series_at_one_time_are_told_and_the_same_value_twice_is_not() -> None:
     rules, twice = Rules(), b"b,host=x v=10 1795220820\nb,host=x v=90 1795220820"
     form = guess(twice)
