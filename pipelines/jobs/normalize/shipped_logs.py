@@ -146,7 +146,8 @@ class _Places:
     @classmethod
     def of(cls, places: Callable[[Iterable[str]], Alternatives], labels: LabelRule) -> _Places:
         """The places of all parts, made of their names by a function."""
-        late = tuple(name for name in labels.machine if name.startswith("service."))  # beside a host no machine
+        usual = labels.machine == LABELS.machine
+        late = tuple(name for name in labels.machine if usual and name.startswith("service."))  # beside a host none
         machines = (*(name for name in labels.machine if name not in late), *_MACHINES, *late)
         return cls(*map(places, (_TEXTS, _TIMES, _NODES, machines, _PROGRAMS, _LEVELS)))
 

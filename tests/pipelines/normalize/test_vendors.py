@@ -196,7 +196,16 @@ def test_performance_counters_of_windows_are_read_without_a_zone_in_their_header
 def test_a_message_of_nx_os_has_no_sequence_number() -> None:
     nx = b"<189>: 2026 Nov 28 10:15:00.123 UTC: %ETHPORT-5-IF_UP: Interface Ethernet1/1 is up"
     (row,) = read(nx, default_machine="sw-1")
-    assert (row["time"], row["program"], row["severity"]) == (NOON + 123, "ETHPORT", 5)
+    assert (row["time"], row["entity"], row["program"], row["severity"]) == (NOON + 123, "sw-1", "ETHPORT", 5)
+    (row,) = read(b"<189>2026 Nov 28 10:15:00 sw-2 %ETHPORT-5-IF_UP: Interface Ethernet1/1 is up")
+    assert (row["time"], row["entity"]) == (NOON, "sw-2"), "the year is no machine"
+
+
+def test_an_order_of_fields_that_the_user_says_names_the_machine_of_shipped_lines() -> None:
+    line = json.dumps({"message": "no", "host": "web-1", "HOSTNAME": "pod-1", "service": {"name": "shop"}}).encode()
+    assert [row["entity"] for row in read(line)] == ["web-1"]
+    assert [row["entity"] for row in read(line, machine="service.name,host")] == ["shop"]
+    assert [row["entity"] for row in read(line, machine="service.name")] == ["shop"]
 
 
 def test_csv_of_kibanas_tables_and_for_excel_is_read() -> None:
