@@ -14,6 +14,8 @@ from engine.aggregates.aggregate import TIME
 from engine.spec.duration import DurationField
 
 GROWN, APART = "__grown", "__apart"
+INCREASE, ELAPSED = "rate.increase", "rate.elapsed"
+"""Columns of the partials, beside the key: the increase in a slice, and the milliseconds in which it came about."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from engine.aggregates.aggregate import Aggregate, RowAggregate
 from engine.aggregates.histogram import Histogram
 from engine.aggregates.quantile import Quantile
-from engine.aggregates.rate import Rate
+from engine.aggregates.rate import ELAPSED, INCREASE, Rate
 from engine.spec.columns import require, require_numbers, unknown
 from engine.spec.errors import NewnormalError
 
@@ -61,7 +61,8 @@ def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema, by: 
 
 def _result(name: str, aggregate: Any, frame: pl.DataFrame, by: list[str]) -> pl.Series:
     if isinstance(aggregate, Rate):
-        samples = frame.select(*by, aggregate.time, aggregate.column)  # as they are kept
+        samples = frame.select(*by, aggregate.time, aggregate.column)  # as they are kept, and what is made of them
+        samples.select(*by, *(pl.lit(None).alias(name) for name in (INCREASE, ELAPSED)))
         return pl.Series([None] * samples.height, dtype=pl.Float64)
     if isinstance(aggregate, Aggregate):
         lifted = frame.group_by(by).agg(expr.alias(column) for column, expr in aggregate.lift().items())

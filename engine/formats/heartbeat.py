@@ -78,6 +78,7 @@ class HeartbeatSender:
         self.topics, self.every, self.told, self.stopping = topics, every, told, threading.Event()
         self.ends, self.quiet, self.rare = ends, quiet, rare
         self._next: dict[tuple[str, int], int] = {}
+        self._ended: Mapping[tuple[str, int], int] = {}
         self._heard = self._sent = time.monotonic()
         self.producer = Producer({**kafka_options(bootstrap), "log_level": 0, "message.timeout.ms": 10_000})
         self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")
@@ -112,7 +113,11 @@ class HeartbeatSender:
         """Whether heartbeats are to be sent now."""
         if self.ends is None:
             return True
-        for place, end in self.ends().items():
+        ends, before = self.ends(), self._ended
+        self._ended = ends
+        for place, end in ends.items():
+            if end < before.get(place, 0):  # its topic was deleted and made anew
+                self._next[place], self._heard = end, time.monotonic()
             self._reached(place, end, end)
         now = time.monotonic()
         return now - self._heard < self.quiet or now - self._sent >= self.rare

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from engine import (
     AfterWatermark,
     Count,
     CountWindows,
+    CustomAggregate,
     Distinct,
     Max,
     Quantile,
@@ -26,7 +28,9 @@ from engine import (
     Sum,
     Tumbling,
 )
+from engine.aggregates.aggregate import COUNT
 from engine.spec.job import Job
+from engine.state.segments import pack, unpack
 from engine.testing import Batch, TestStream
 from engine.testing.driven import Driven
 from engine.testing.encoding import fed_columns
@@ -159,3 +163,24 @@ def test_an_aggregate_that_is_added_is_null_in_a_count_window_that_gets_no_recor
     stream = TestStream(T0).add({"time": T0, "k": "a", "v": 3}).advance_watermark("5s").advance_watermark("1h")
     _, then = goes_on(made(), made(total=Sum("v"), kinds=Distinct("v")), stream.batches, 3)
     assert [(row["n"], row.get("total"), row.get("kinds")) for row in rows_of(then)] == [(1, None, None)]
+
+
+@pytest.mark.parametrize("name", ["tumbling", "sliding", "sliding of many"])
+def test_a_partial_named_n_in_state_of_an_earlier_version_still_counts_the_records(name: str) -> None:
+    """That version counted records under this name, and took a partial of the job that had it for the count."""
+    mean = CustomAggregate(
+        {"n": pl.len().cast(pl.Int64), "all": pl.col("v").sum()},
+        {"n": pl.col("n").sum(), "all": pl.col("all").sum()},
+        pl.col("all") / pl.col("n"),
+    )
+    made = job(WINDOWS[name], "1h", None, mean=mean, records=Count())
+    stream = TestStream(T0).add({"time": T0, "k": "a", "v": 3}, {"time": T0, "k": "a", "v": 5}).advance_watermark("2m")
+    stream = stream.add({"time": T0, "k": "a", "v": 10}).advance_watermark("3m")
+    driven = Driven(fed_columns(made)).run([batch.entries for batch in stream.batches[:2]])
+    (state,) = driven.states
+    slices = {segment: unpack(value) for segment, value in state.values.items() if segment.startswith("slices")}
+    assert slices
+    for segment, tables in slices.items():
+        state.values[segment] = pack({table: rows.drop(COUNT) for table, rows in tables.items()})
+    rows = rows_of(driven.run([batch.entries for batch in stream.batches[2:]]).written)
+    assert {(row["mean"], row["records"], row["revision"]) for row in rows} == {(4.0, 2, 0), (6.0, 3, 1)}

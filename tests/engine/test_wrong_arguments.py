@@ -234,10 +234,11 @@ def test_a_name_that_all_results_have_is_refused_when_the_job_is_built(
         named(name, aggregates, window)
 
 
-@pytest.mark.parametrize("aggregate", [Constant("k"), Rate("v")])
-def test_a_key_with_the_name_of_a_column_that_an_aggregate_keeps_is_refused(aggregate: Any) -> None:
+@pytest.mark.parametrize(("name", "aggregate"), [("v", Constant("k")), ("v", Rate("v")), ("rate.increase", Rate("v"))])
+def test_a_key_with_the_name_of_a_column_that_an_aggregate_keeps_is_refused(name: str, aggregate: Any) -> None:
+    named = Stream.read_json("t", Reading).map(**{name: "v"}).key_by("k", name)
     with pytest.raises(NewnormalError, match="AGGREGATE_INVALID"):
-        Stream.read_json("t", Reading).key_by("k", "v").window(Tumbling("10s")).aggregate(m=aggregate)
+        named.window(Tumbling("10s")).aggregate(m=aggregate)
 
 
 class Often(CustomTrigger):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
-from engine.aggregates.aggregate import ROOM
+from engine.aggregates.aggregate import COUNT, ROOM
 from engine.columns.packing import grouped, packed
 from engine.state.segments import Tables
 from engine.vectorized.beyond import BEYOND
@@ -80,8 +80,14 @@ class Folds:
 
     def complete(self, sums: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Adds the columns of aggregates that the job did not have when its state was written."""
-        sums = self._renamed(sums, () if "n" in self._merges else ("n",), by)
+        sums = self._counted(sums) if "n" in self._merges else self._renamed(sums, ("n",), by)
         return sums.with_columns(pl.lit(None).alias(name) for name in self._merges if name not in sums.columns)
+
+    def _counted(self, sums: pl.DataFrame) -> pl.DataFrame:
+        """Sums of a job with a partial ``n`` of its own, which an earlier version took for the number of records."""
+        known = [COUNT] if COUNT in sums.columns else []
+        earlier = [pl.col("n").clip(1).cast(pl.Int64)] if sums.schema.get("n", pl.Null).is_integer() else []
+        return sums.with_columns(pl.coalesce(*known, *earlier, pl.lit(1, pl.Int64)).alias(COUNT))
 
     def _renamed(self, rows: pl.DataFrame, earlier: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """Rows with the names of now: an earlier version left out the underscores, which keep names apart from keys."""

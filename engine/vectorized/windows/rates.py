@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.aggregates.rate import APART, GROWN, Rate
+from engine.aggregates.rate import APART, ELAPSED, GROWN, INCREASE, Rate
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.windows.folds import PARTIAL, SAMPLES, SUMS
@@ -15,7 +15,6 @@ from engine.vectorized.windows.slices import SliceStore, of_slices
 from engine.windows import Sliding
 
 RATES = "rates"
-INCREASE, ELAPSED = "rate.increase", "rate.elapsed"
 
 
 class Rates:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from engine.aggregates.aggregate import COUNT
+from engine.aggregates.rate import ELAPSED, INCREASE
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
@@ -20,7 +21,7 @@ from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.blocks import FEWEST_SLICES, BlockReader, Blocks
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
-from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
+from engine.vectorized.windows.rates import RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slices
 
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"

@@ -61,3 +61,19 @@ def test_heartbeats_are_rare_where_nothing_comes_and_often_again_after_a_message
             producer.produce(topic, b"a record")
             assert producer.flush(30) == 0
             assert max(heard.gaps(3, len(heard.times))) < 1000 * RARE, topic
+
+
+def test_heartbeats_are_often_again_after_a_message_to_a_topic_that_was_made_anew(endpoints: Endpoints) -> None:
+    """The offsets of the new topic are lower than those that were known."""
+    beaten, other = (f"beats{uuid.uuid4().hex[:8]}" for _ in range(2))
+    admin = AdminClient({"bootstrap.servers": endpoints.bootstrap})
+    for created in admin.create_topics([NewTopic(beaten, 1, 1)]).values():
+        created.result(30)
+    heard, known = Heard(), {(other, 0): 1_000}
+    with HeartbeatSender(endpoints.bootstrap, [beaten], EVERY, heard.take, lambda: dict(known), QUIET, RARE):
+        assert heard.rare(), heard.times
+        known[other, 0] = 1
+        assert max(heard.gaps(3, len(heard.times))) < 1000 * RARE
+        assert heard.rare(), heard.times
+        known[other, 0] = 2
+        assert max(heard.gaps(3, len(heard.times))) < 1000 * RARE
