@@ -17,7 +17,7 @@ VALUE = "value"
 _CLOCK = re.compile(
     r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 )
-_PER = re.compile(r" per (?:\d+ )?[a-z]+$")
+_PER = re.compile(r" per (?:\d+ )?(?:millisecond|second|minute|hour|day|week|month|year)s?$")
 """What Kibana adds to the name of a column of times of which each stands for an interval."""
 _DAY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
 
@@ -33,8 +33,9 @@ def first(header: Sequence[str], wanted: Collection[str]) -> int | None:
     >>> first(["Host", "Time"], TIMES), first(["Host"], TIMES), first(["@timestamp per 5 minutes"], TIMES)
     (1, None, 0)
     """
-    there = [_PER.sub("", name) for name in lower(header)]
-    return next((there.index(name) for name in wanted if name in there), None)
+    there = lower(header)
+    names = (there, [_PER.sub("", name) for name in there])
+    return next((each.index(name) for each in names for name in wanted if name in each), None)
 
 
 def time_columns(

@@ -11,10 +11,13 @@ from pipelines.jobs.normalize.measurement import epoch_ms
 ACCEPTED = "accepted: ISO 8601 such as 2026-11-21T00:27:00Z, or an epoch in s, ms, µs or ns"
 """What `moment` takes."""
 
+_LONGEST_EPOCH = 30
+"""Python refuses to read numbers of thousands of digits, with a message of its own."""
+
 
 @lru_cache(1 << 12)  # lines that come together often have the same time
 def _of_text(text: str) -> int:
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_EPOCH:
         return epoch_ms(int(text))
     try:
         return instant(text)

@@ -221,3 +221,19 @@ def test_csv_of_kibanas_tables_and_for_excel_is_read() -> None:
         lines = b'sep=%s\n"Time"%s"host"%s"cpu"\n2026-11-28 10:15:00%sa%s5.5\n' % ((mark,) * 5)
         (row,) = read(lines)
         assert (row["time"], row["entity"], row["metric"], row["value"]) == (NOON, "a", "cpu", 5.5)
+
+
+def test_a_column_of_how_long_something_takes_is_no_time_beside_one() -> None:
+    for name in ("Time per request", "time per second", "Time per 5 minutes"):
+        (row,) = read(f"timestamp,host,{name}\n2026-11-28 10:15:00,a,12.5\n".encode())
+        assert (row["time"], row["metric"], row["value"]) == (NOON, name, 12.5)
+
+
+@pytest.mark.parametrize("form", ['{{"message":"no","host":"a","timestamp":"{}"}}', "<34>1 {} a su - - - no"])
+def test_a_time_of_very_many_digits_is_refused_in_our_own_words(form: str) -> None:
+    value = form.format("9" * 5_000).encode()
+    known = guess(value)
+    assert known is not None
+    ((_, code, why),) = decoded(known.build(Rules()), value).refused
+    assert code == "FIELD_INVALID"
+    assert "is no time; accepted: ISO 8601" in why
