@@ -32,10 +32,15 @@ def unknown(column: str | Exception, schema: pa.Schema, where: str) -> Newnormal
     >>> print(unknown("wrod", pa.schema([("word", pa.string())]), "key_by()").what)
     there is no column wrod
     """
-    first, _, rest = str(column).partition('"')
+    if isinstance(column, str):
+        name = column
+    else:
+        first, _, rest = str(column).partition('"')
+        name = rest.partition('"')[0] or first
     there = ", ".join(name for name in schema.names if not name.startswith("__"))
-    what = f"there is no column {rest.partition(chr(34))[0] or first}"
-    return NewnormalError("COLUMN_UNKNOWN", what, where, there or "none: no columns are left", "no job")
+    return NewnormalError(
+        "COLUMN_UNKNOWN", f"there is no column {name}", where, there or "none: no columns are left", "no job"
+    )
 
 
 def check_names(names: Sequence[str], where: str) -> None:

@@ -279,3 +279,9 @@ def test_a_duration_may_be_a_number_of_milliseconds_wherever_a_stream_takes_one(
         for some in (("5s", "20s", "2m"), (5_000, 20_000, 120_000))
     )
     assert said.source == counted.source
+
+
+def test_an_unknown_column_with_quotes_in_its_name_is_named_whole() -> None:
+    with pytest.raises(NewnormalError) as refused:
+        BASE.key_by('a "b"')
+    assert refused.value.what == 'there is no column a "b"'
