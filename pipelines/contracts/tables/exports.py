@@ -98,8 +98,9 @@ def plain(frame: pl.DataFrame, header: Header) -> Plain:
         header: The header of the table, whose names are those of the columns.
     """
     names = [name for name in frame.columns if not name.startswith(MARK)]
-    if names and (pdh := _PDH.fullmatch(names[0].strip())):
-        return _typeperf(frame, names, "" if pdh["behind"] is None else _zone(-int(pdh["behind"])))
+    counters = [name for name in names[1:] if name.startswith("\\\\")]
+    if counters and (pdh := _PDH.fullmatch(names[0].strip())):
+        return _typeperf(frame, names[0], counters, "" if pdh["behind"] is None else _zone(-int(pdh["behind"])))
     if names and names[0] == _SADF:
         return _sadf(frame, names)
     if "_time" in names and ("_measurement" in names or "_field" in names):
@@ -131,17 +132,17 @@ def _sadf(frame: pl.DataFrame, names: list[str]) -> Plain:
     return Plain(made, frozenset(labels))
 
 
-def _typeperf(frame: pl.DataFrame, names: list[str], zone: str) -> Plain:
+def _typeperf(frame: pl.DataFrame, stamp: str, counters: list[str], zone: str) -> Plain:
     r"""A line a counter, from columns such as ``\\web-1\Processor(_Total)\% Processor Time``.
 
     Args:
         frame: The table.
-        names: The names of its columns, of which the first holds the time.
+        stamp: The name of the column that holds the time.
+        counters: Those of the columns of counters, one at least.
         zone: What follows its times: their offset from UTC; empty if it is not told.
     """
     kept = [name for name in frame.columns if name.startswith(MARK)]
-    counters = [name for name in names[1:] if name.startswith("\\\\")]
-    time = pl.col(names[0]).str.replace(_PDH_TIME, f"$3-$1-$2 $4{zone}")
+    time = pl.col(stamp).str.replace(_PDH_TIME, f"$3-$1-$2 $4{zone}")
     order = pl.int_range(pl.len()).alias(f"{MARK}order")
     long = frame.select(*kept, time.alias("time"), *counters, order).unpivot(
         counters, index=[*kept, "time", f"{MARK}order"], variable_name=f"{MARK}counter", value_name=VALUE

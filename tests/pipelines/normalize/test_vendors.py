@@ -193,6 +193,14 @@ def test_performance_counters_of_windows_are_read_without_a_zone_in_their_header
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("header", ['"(PDH-CSV 4.0)","x"', '"(PDH-CSV 4.0) (UTC)(0)","x"', '"(PDH-CSV 4.0)"'])
+def test_a_header_of_performance_counters_without_a_counter_refuses_its_message_alone(header: str) -> None:
+    value = f'{header}\n"11/28/2026 10:15:00.000"{",2" * header.count(",")}\n'.encode()
+    ((row, code, why),) = decoded(BY_NAME["csv"].build(Rules()), value, b"time,host,v\n1795860900,a,5\n").refused
+    assert (row, code) == (0, "LINE_INVALID")
+    assert "no column holds the time" in why
+
+
 def test_a_message_of_nx_os_has_no_sequence_number() -> None:
     nx = b"<189>: 2026 Nov 28 10:15:00.123 UTC: %ETHPORT-5-IF_UP: Interface Ethernet1/1 is up"
     (row,) = read(nx, default_machine="sw-1")
