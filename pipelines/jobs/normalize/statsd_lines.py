@@ -52,7 +52,8 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
         type=parts.struct.field("field_1"),
         tail=parts.struct.field("field_2"),
     )
-    packed = pl.col("type").str.contains(":", literal=True).fill_null(False)
+    named = pl.col("head").struct.field("field_1").is_not_null()
+    packed = named & pl.col("type").str.contains(":", literal=True).fill_null(False)
     if found.select(packed.any()).item():
         lists = pl.col("line").map_elements(_unpacked, pl.List(pl.String))
         mine = found.select("row", "number", "line", packed=packed).filter("packed").with_columns(lists).explode("line")

@@ -42,6 +42,15 @@ def test_each_type_of_line_becomes_what_it_means(line: str, expected: list[tuple
     assert read(line) == expected
 
 
+@pytest.mark.parametrize("line", ["x|g:2|g", "a|b:1|c|#host:a", "x;|g:2|g", "|:|:|:"])
+def test_a_bar_in_a_name_refuses_its_line_alone(line: str) -> None:
+    found = decoded(decoder("statsd"), f"n:1|c|#host:a\n{line}".encode())
+    assert [row["metric"] for row in rows(found)] == ["n"]
+    ((_, code, why),) = found.refused
+    assert code == "LINE_INVALID"
+    assert "line 2" in why
+
+
 def test_the_time_is_the_timestamp_in_seconds_or_the_arrival() -> None:
     given = b"page.views:15|c|#env:dev,host:a|T1656581400\nx:-3|g|#host:a|T1656581400.25\ny:1|g|#host:a"
     assert [(time, value) for time, _, _, value, _ in samples("statsd", given)] == [
