@@ -64,7 +64,7 @@ class InfluxDecoder(Decoder):
         )
 
     def is_plain(self, head: str, longest: int) -> bool:
-        """Whether each number in a line becomes a record of its own, whatever else its message holds.
+        """Whether each number in a line becomes a record, which folding may join with others later.
 
         Args:
             head: Measurement and tags of the line, without escapes.

@@ -17,7 +17,7 @@ from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO
 from pipelines.jobs.normalize.samples import LONGEST
 
 Line = tuple[int, str, str, int, str]
-"""(event time in epoch milliseconds, machine, program, severity from 0 to 7, text)"""
+"""(event time in epoch milliseconds, machine, program, severity from 0 to 8, text)"""
 
 NO_PROGRAM = "-"
 """The program of a line that names none, as in syslog: the program is a part of a line's identity, and not empty."""

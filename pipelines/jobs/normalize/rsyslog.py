@@ -16,7 +16,7 @@ from pipelines.jobs.normalize.severities import with_level
 
 @dataclass(frozen=True)
 class RsyslogDecoder(LineDecoder):
-    """Decodes messages with ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7, or its name) and ``msg``.
+    """Decodes messages with ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7, or a name) and ``msg``.
 
     Args:
         default: The machine of lines without a host; empty: they are refused.
