@@ -16,18 +16,19 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from engine.spec.decoder import ROW, Decoded, Messages
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.influx_times import NANOSECONDS, are_plain, impossible, timed
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import influx_lines, parts
-from pipelines.jobs.normalize.formats import Rules, guess
+from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.influx import InfluxDecoder, usable_fields
 from pipelines.jobs.normalize.influx_plain import PlainLines
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TEXT_FIELD, Refusals
+from pipelines.jobs.normalize.samples import folded
 from pipelines.jobs.normalize.text_lines import lines
 
 _COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
@@ -83,6 +84,7 @@ class Influx(Protocol):
             Telemetry: ("influx", self._decoder),
             Log: ("influx-logs", InfluxLogDecoder(rules.labels)),
         }
+        self._joining = BY_NAME[self.name].build(rules)
         self._plain = PlainLines(self._decoder)
 
     def parts(self, body: Body, most: int) -> int:
@@ -101,7 +103,8 @@ class Influx(Protocol):
             return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
         data, records, left_out = body.data, None if logs else self._plainly(body.data, unit), _LeftOut()
         if records is None:
-            data, records, left_out = _usable(body.data, decoder, unit)
+            data, decoded, left_out = _usable(body.data, decoder, unit)
+            records = _number(decoded, data, self._joining)
         form = guess(data, record)
         if form is None or form.name != name:
             raise MalformedError(
@@ -122,7 +125,7 @@ class Influx(Protocol):
             decoded, found = _read(self._decoder, counted.rest)
             if any(code != TEXT_FIELD for _, code, _ in decoded.refused):
                 return None
-            records += decoded.records.num_rows
+            records += _number(decoded, counted.rest, self._joining)
             stamps = [*stamps, *found["stamp"].drop_nulls().unique()]
         return records if records and are_plain(stamps, unit) else None
 
@@ -132,40 +135,54 @@ def _is_log(body: Body) -> bool:
     return LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
 
 
-def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, int, _LeftOut]:
-    """The lines that can be used, with timestamps that say what they mean; the number of records; and what is left out.
+def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, Decoded, _LeftOut]:
+    """The lines that can be used, with timestamps that say what they mean; their records; and what is left out.
 
     Raises:
         MalformedError: If no line can be used.
     """
     left_out = _LeftOut()
-    records, wrong, found = _decoded(decoder, data)
+    decoded, wrong, found = _decoded(decoder, data)
     if wrong and (data.count(b"\n") > _MOST_DIVIDED or b"\n" not in data.strip()):
         raise MalformedError(*wrong)  # no other line could be used, or they are too many to look at each
     if wrong:
         del found  # which is several times as large as the body
         data = _without(data, _broken(decoder, data), left_out)
-        records, _, found = _decoded(decoder, data)
-        if not records:
+        decoded, _, found = _decoded(decoder, data)
+        if not decoded.records.num_rows:
             raise MalformedError(*wrong)
     if odd := impossible(found, unit):
         coded = {number: ("GATEWAY_PRECISION", why) for number, why in odd.items()}
         data = _without(data, coded, left_out)
-        records, _, found = _decoded(decoder, data)
-        if not records:
+        decoded, _, found = _decoded(decoder, data)
+        if not decoded.records.num_rows:
             number, (code, why) = next(iter(coded.items()))
             raise MalformedError(code, f"line {number}: {why}")
-    return timed(data, found, unit), records, left_out
+    return timed(data, found, unit), decoded, left_out
 
 
-def _decoded(decoder: _Decoder, data: bytes) -> tuple[int, tuple[str, str] | None, pl.DataFrame]:
-    """How many records lines become; code and reason if these are none; and the fields of the lines."""
+def _number(decoded: Decoded, data: bytes, joining: Decoder) -> int:
+    """How many records the pipeline makes of lines; of those of folded series some may become one.
+
+    Args:
+        decoded: What the lines become, each by itself.
+        data: The lines.
+        joining: Decodes them as the pipeline does.
+    """
+    names = decoded.records.schema.names
+    if "metric" in names and folded(decoded.records.column("metric").combine_chunks()).any():
+        decoded = joining.decode(as_message(data))
+    return int(decoded.records.num_rows)
+
+
+def _decoded(decoder: _Decoder, data: bytes) -> tuple[Decoded, tuple[str, str] | None, pl.DataFrame]:
+    """What lines become; code and reason if some of it cannot be used; and the fields of the lines."""
     decoded, found = _read(decoder, data)
     if decoded.records.num_rows:
         wrong = next(((code, why) for _, code, why in decoded.refused if code not in _UNUSED), None)
-        return decoded.records.num_rows, wrong, found
+        return decoded, wrong, found
     nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
-    return 0, (decoded.refused[0] if decoded.refused else nothing)[1:], found
+    return decoded, (decoded.refused[0] if decoded.refused else nothing)[1:], found
 
 
 def _read(decoder: _Decoder, data: bytes) -> tuple[Decoded, pl.DataFrame]:

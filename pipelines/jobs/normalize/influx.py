@@ -17,7 +17,7 @@ from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import LONGEST, LONGEST_METRIC, Coded, divisible, short, table
+from pipelines.jobs.normalize.samples import LONGEST, LONGEST_METRIC, Coded, divisible, is_folded, short, table
 from pipelines.jobs.normalize.text_lines import lines
 
 
@@ -64,7 +64,7 @@ class InfluxDecoder(Decoder):
         )
 
     def is_plain(self, head: str, longest: int) -> bool:
-        """Whether each number in a line becomes a record, which folding may join with others later.
+        """Whether each number in a line becomes a record of its own, whatever else its message holds.
 
         Args:
             head: Measurement and tags of the line, without escapes.
@@ -77,7 +77,7 @@ class InfluxDecoder(Decoder):
         machine, instance = self.labels.apply(series_tags(name, tags))
         metric = f"{name}.{instance}"
         fits = 0 < len(machine) <= LONGEST and len(name) <= LONGEST and len(metric) + longest <= LONGEST_METRIC
-        return bool(name) and fits
+        return bool(name) and fits and not is_folded(metric)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         found = influx_lines.fields(lines(pa.array([value]), Refusals(), influx_lines.WHOLE_LINE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -18,7 +18,7 @@ from pipelines.gateway.otlp import METRICS, Otlp
 from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Taken
 from pipelines.jobs.normalize import influx_plain, otlp_plain, remembering
 from pipelines.jobs.normalize.any_format import AnyFormatDecoder
-from pipelines.jobs.normalize.formats import Rules
+from pipelines.jobs.normalize.formats import Rules, guess
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.formats import decoded
@@ -84,12 +84,18 @@ LINES = st.one_of(
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(LINES, min_size=1, max_size=5).map("\n".join))
+@example(f"a=*}},host=a v=1,v=1 {T0}")
+@example(f"net,host=a,id={RANDOM}0 v=1 {T0}\nnet,host=a,id={RANDOM}1 v=2 {T0}")
+@example(" v=-1.5 1 2")
+@example(f'my\\ m,host=a v=1,text="a b" {T0}\n \t')
 def test_lines_of_influx_are_counted_as_the_pipeline_decodes_them(text: str) -> None:
     body = text.encode()
     found = taken(INFLUX, Body(body, parameters={"precision": "ms"}))
     if found and b"GATEWAY_PRECISION" in found.reply.content:  # which the pipeline cannot know
         assert found.value is not None
         assert judged(found.value) == (found.records, False)
+    elif (form := guess(body, Telemetry)) and form.name != INFLUX.name:  # " v=-1.5 1 2" is Graphite
+        assert found is None or found.value != body
     elif found or b" -1" not in body:
         agrees(body, found)
 
