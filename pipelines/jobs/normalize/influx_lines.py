@@ -17,7 +17,7 @@ WHOLE_LINE = (
     r"(?ms)^[ \t]*#[^\n]*|^[ \t]*(?:[^ \t\n\\]|\\+[^\n\\])(?:[^ \n\\]|\\+[^\n\\])*"
     r'(?: (?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])*)?|^[ \t]+$'
 )
-"""A comment, a line, or one of blanks. Quotes in its head stand for themselves; those of a field's text may hold line ends.
+"""A comment, a line, or blanks. Quotes in its head stand for themselves; those of a field's text may hold line ends.
 
 A backslash stands for itself, but before a comma, an equals sign, a blank and, within texts, a quote or a backslash:
 of several backslashes the last one takes away the meaning of what follows.
