@@ -106,7 +106,6 @@ class HeartbeatSender:
                     with suppress(BufferError, KafkaException):
                         # compacted topics need keys
                         self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition, on_delivery=self._delivered)
-            self.producer.poll(0)
             self.stopping.wait(self.every)
 
     def _due(self) -> bool:
