@@ -16,7 +16,7 @@ import pytest
 from engine.formats.dead_letters import dead_letter
 from engine.spec.errors import REGISTRY, NewnormalError, section
 from pipelines.cli.reference import errors_page
-from pipelines.jobs.index.backoff import SinkStoppedError
+from pipelines.jobs.sink.backoff import SinkStoppedError
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("engine", "models", "pipelines", "datagen", "dashboards", "deploy")

@@ -14,12 +14,12 @@ from engine.testing import Run
 from engine.testing.driven import Driven
 from engine.testing.encoding import fed_columns
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector, log_detector
-from pipelines.jobs.mine_logs.job import templates
-from pipelines.jobs.mine_logs.mining import SEVERITY, TEMPLATE
+from pipelines.jobs.detectors.job import detector, log_detector
+from pipelines.jobs.templates.job import templates
+from pipelines.jobs.templates.mining import SEVERITY, TEMPLATE
 from tests.engine.test_rescaling import OPERATORS, WINDOWS
 from tests.fixtures import states
-from tests.pipelines.detect.test_operator import T0
+from tests.pipelines.detectors.test_operator import T0
 from tests.pipelines.site import lines
 from tests.pipelines.test_rescaling import HOSTS, Moving, counted_logs, kinds, logs_batch, metrics, tables
 from tests.transcripts.operators import reader as operators

@@ -71,8 +71,8 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Develop": {
         "explain-job": Entry("explain:explain_job", "own-jobs.md"),
-        "bench": Entry("bench:bench", "benchmarks.md", passes_on=True),
-        "chaos": Entry("chaos:chaos", "chaos.md"),
+        "bench": Entry("checkout:bench", "benchmarks.md", passes_on=True),
+        "chaos": Entry("checkout:chaos", "chaos.md", passes_on=True),
         "docs": Entry("docs:docs", "../CONTRIBUTING.md"),
     },
 }

@@ -34,17 +34,16 @@ def decode(
 
     Example: [bold]kafkacat -b broker -t my.topic -c 20 | newnormal decode -[/bold]
     """
-    from pipelines.jobs.normalize import formats, trial  # the decoders load Polars and Arrow
+    from pipelines.formats import catalogue, trial  # the decoders load Polars and Arrow
+    from pipelines.formats.rules import Rules
 
-    if form is not None and form not in formats.BY_NAME:
-        accepted = ", ".join(formats.BY_NAME)
+    if form is not None and form not in catalogue.BY_NAME:
+        accepted = ", ".join(catalogue.BY_NAME)
         raise NewnormalError("FORMAT_NAME_UNKNOWN", form, "--format", accepted, "nothing was decoded")
     settings = load()
-    rules, bounds = (
-        formats.Rules.of(settings.input),
-        TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest),
-    )
-    chosen, total = formats.BY_NAME[form] if form else None, _Total()
+    rules = Rules.of(settings.input)
+    bounds = TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
+    chosen, total = catalogue.BY_NAME[form] if form else None, _Total()
     for file in files:
         content = sys.stdin.buffer.read() if file == "-" else _content(Path(file))
         values = trial.messages_in(content, chosen, rules)

@@ -21,7 +21,7 @@ from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.detect.rules_in_force import begins, standing
+from pipelines.jobs.detectors.rules_in_force import begins, standing
 from pipelines.query import control_topics as operators
 from pipelines.query.recent_windows import recent_windows
 from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio

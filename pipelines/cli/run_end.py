@@ -15,7 +15,7 @@ from engine.spec.duration import iso
 from pipelines.cli.hints import hint
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.version_names import FIRST
-from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.sink.partition import Partition
 
 if TYPE_CHECKING:
     from pipelines.runtime.driver import Driver

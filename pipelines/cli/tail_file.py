@@ -53,8 +53,8 @@ def tail_file(
       newnormal tail-file app.log --from-start --to lines           what is there, to files in the folder lines
     """
     from datagen.followed_files import FollowedFiles
-    from pipelines.jobs.normalize.formats import Rules
-    from pipelines.jobs.normalize.tailed import TailedLines
+    from pipelines.formats.rules import Rules
+    from pipelines.formats.tailed import TailedLines
 
     for path in paths:
         if not has_magic(path) and not Path(path).is_file():

@@ -49,7 +49,9 @@ setting("SPEED_INVALID", "`--speed` is neither a number from 0 up nor `max`", "e
 setting(
     "PLAN_INVALID", "an option of `newnormal plan` cannot be used", "the message names it, and says what is accepted"
 )
-setting("BENCH_ABSENT", "the benchmarks are not installed", "run `newnormal bench` in a checkout of the repository")
+setting(
+    "CHECKOUT_ABSENT", "benchmarks and chaos runs are not installed", "run the command in a checkout of the repository"
+)
 
 setting(
     "GATEWAY_TOKEN",

@@ -8,8 +8,8 @@ import polars as pl
 
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.worst import last_revisions
+from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.worst import last_revisions
 
 Progress = Callable[[int, int], None]
 """Is called with how many values are judged, and how many there are."""
@@ -35,8 +35,8 @@ def judge(
         detection: Judges the values; ``None``: a detection with the settings.
 
     Returns:
-        Verdicts with the columns of `pipelines.jobs.detect.metrics.detection.SCHEMA`, in order of machine, window end
-        and metric.
+        Verdicts with the columns of `pipelines.jobs.detectors.metrics.detection.SCHEMA`, in order of machine, end of
+        the window and metric.
     """
     detection = detection or Detection(settings)
     state = detection.new_state()

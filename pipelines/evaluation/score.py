@@ -14,7 +14,7 @@ from datagen.series import USUAL, Reading, SeriesReport, read_files
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.on_cores import judge_on_cores
 from pipelines.evaluation.recorded import Progress
-from pipelines.jobs.detect.severity import graded
+from pipelines.jobs.detectors.severity import graded
 
 COLUMNS = (
     "time",

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from pipelines.contracts.settings import Settings
+from pipelines.formats.rules import Rules
 from pipelines.gateway.access import Access
 from pipelines.gateway.handling import Handler
 from pipelines.gateway.influx import Influx
@@ -28,7 +29,6 @@ from pipelines.gateway.pushed_json import (
 )
 from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
-from pipelines.jobs.normalize.formats import Rules
 
 
 def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -> FastAPI:

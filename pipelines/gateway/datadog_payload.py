@@ -10,9 +10,9 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from pipelines.formats.refusals import FORMAT_UNKNOWN
+from pipelines.formats.remote_write_protocol import message_classes
 from pipelines.gateway.protocol import MalformedError
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN
-from pipelines.jobs.normalize.remote_write_protocol import message_classes
 
 _MESSAGES = {
     "Resource": "string type 1, string name 2",

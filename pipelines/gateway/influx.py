@@ -20,16 +20,17 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.formats import influx_lines, parts
+from pipelines.formats.catalogue import BY_NAME, guess
+from pipelines.formats.influx import InfluxDecoder, usable_fields
+from pipelines.formats.influx_plain import PlainLines
+from pipelines.formats.measurement_logs import InfluxLogDecoder
+from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TEXT_FIELD, Refusals
+from pipelines.formats.rules import Rules
+from pipelines.formats.samples import folded
+from pipelines.formats.text_lines import lines
 from pipelines.gateway.influx_times import NANOSECONDS, are_plain, impossible, timed
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
-from pipelines.jobs.normalize import influx_lines, parts
-from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from pipelines.jobs.normalize.influx import InfluxDecoder, usable_fields
-from pipelines.jobs.normalize.influx_plain import PlainLines
-from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TEXT_FIELD, Refusals
-from pipelines.jobs.normalize.samples import folded
-from pipelines.jobs.normalize.text_lines import lines
 
 _COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
 LOGS = "logs"

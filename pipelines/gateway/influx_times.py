@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.spec.duration import iso
-from pipelines.jobs.normalize.measurement import epochs_ms
+from pipelines.formats.measurement import epochs_ms
 
 _MS = 1_000_000
 NANOSECONDS = {

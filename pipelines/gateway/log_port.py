@@ -25,13 +25,14 @@ from engine.spec.decoder import Decoder, Messages
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log
 from pipelines.contracts.settings import Settings
+from pipelines.formats.catalogue import BY_NAME
+from pipelines.formats.rules import Rules
 from pipelines.gateway.framing import Frames, FramingError, GelfFrames, GelfPackets, SyslogFrames
 from pipelines.gateway.limits import Rate
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.ports import Packets, Port, address
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.writer import Writer
-from pipelines.jobs.normalize.formats import BY_NAME, Rules
 
 _TICK_SECONDS = 0.2
 _MOST_PENDING = 16_000_000

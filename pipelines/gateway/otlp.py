@@ -21,13 +21,14 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.formats import otlp, parts
+from pipelines.formats.catalogue import BY_NAME, guess
+from pipelines.formats.otlp_json import NO_VALUE
+from pipelines.formats.otlp_logs import OtlpLogsDecoder
+from pipelines.formats.otlp_plain import PlainPoints
+from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD, RefusedError
+from pipelines.formats.rules import Rules
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
-from pipelines.jobs.normalize import otlp, parts
-from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from pipelines.jobs.normalize.otlp_json import NO_VALUE
-from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
-from pipelines.jobs.normalize.otlp_plain import PlainPoints
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _MOST_DIVIDED = 20_000

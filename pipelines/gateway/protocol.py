@@ -131,7 +131,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def parts(self, body: Body, most: int) -> int:
-        """How many parts a body has, see `pipelines.jobs.normalize.parts`; what is above ``most`` is not exact."""
+        """How many parts a body has, see `pipelines.formats.parts`; what is above ``most`` is not exact."""
 
     @abstractmethod
     def take(self, body: Body) -> Taken:

@@ -20,13 +20,14 @@ import orjson
 from engine.spec.decoder import Decoder
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log
+from pipelines.formats import parts
+from pipelines.formats.catalogue import BY_NAME, guess
+from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD
+from pipelines.formats.rules import Rules
+from pipelines.formats.splunk import is_metric
 from pipelines.gateway.access import NO_TOKEN
 from pipelines.gateway.datadog_payload import KIND, series_of
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
-from pipelines.jobs.normalize import parts
-from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD
-from pipelines.jobs.normalize.splunk import is_metric
 
 _MOST_DIVIDED = 20_000
 """The most objects of a body of which those that cannot be used are left out; each is looked at alone."""

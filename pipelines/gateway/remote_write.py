@@ -12,12 +12,12 @@ from typing import Any
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
+from pipelines.formats import parts
+from pipelines.formats.labels import LabelRule
+from pipelines.formats.refusals import FORMAT_UNKNOWN, RefusedError
+from pipelines.formats.remote_write import Wrong, histograms, named
+from pipelines.formats.remote_write_protocol import Request, WriteRequest, is_remote_write, read
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
-from pipelines.jobs.normalize import parts
-from pipelines.jobs.normalize.labels import LabelRule
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
-from pipelines.jobs.normalize.remote_write import Wrong, histograms, named
-from pipelines.jobs.normalize.remote_write_protocol import Request, WriteRequest, is_remote_write, read
 
 _SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
 _TYPES = "application/x-protobuf, with proto=prometheus.WriteRequest or proto=io.prometheus.write.v2.Request"

@@ -1,6 +1,6 @@
 """Aggregates lines of StatsD and DogStatsD over intervals, as a StatsD server does.
 
-What an interval becomes is written as lines of StatsD with timestamps (`pipelines.jobs.normalize.statsd` reads them):
+What an interval becomes is written as lines of StatsD with timestamps (`pipelines.formats.statsd` reads them):
 counters as their sums, divided by the sample rates; gauges as the last value, with all changes; timers, histograms and
 distributions as ``.count``, ``.mean``, ``.p50``, ``.p95`` and ``.max``; sets as the number of their members. The event
 time is the end of the interval. Lines with timestamps of their own are passed on as they are.
@@ -19,13 +19,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from pipelines.jobs.normalize import statsd_lines
-from pipelines.jobs.normalize.formats import Rules
-from pipelines.jobs.normalize.line_decoder import checked
-from pipelines.jobs.normalize.refusals import LINE_INVALID, Refusals, RefusedError
-from pipelines.jobs.normalize.samples import LONGEST
-from pipelines.jobs.normalize.statsd_events import StatsdEventsDecoder
-from pipelines.jobs.normalize.text_lines import lines
+from pipelines.formats import statsd_lines
+from pipelines.formats.line_decoder import checked
+from pipelines.formats.refusals import LINE_INVALID, Refusals, RefusedError
+from pipelines.formats.rules import Rules
+from pipelines.formats.samples import LONGEST
+from pipelines.formats.statsd_events import StatsdEventsDecoder
+from pipelines.formats.text_lines import lines
 
 QUIET_MS = 300_000
 """How long a series of which nothing comes is still reported: a counter as 0, a gauge as it was."""

@@ -13,12 +13,12 @@ import structlog
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.formats.rules import Rules
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.ports import Packets, Port, address, sockets
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.statsd import Aggregator
 from pipelines.gateway.writer import Writer
-from pipelines.jobs.normalize.formats import Rules
 
 NAME = "statsd"
 _TICK_SECONDS = 0.2

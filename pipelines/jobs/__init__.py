@@ -13,11 +13,11 @@ from functools import reduce
 from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.job import detector, log_detector
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.detectors.job import detector, log_detector
+from pipelines.jobs.extractor import extractor
 from pipelines.jobs.incidents.job import grouper
-from pipelines.jobs.mine_logs.job import templates
-from pipelines.jobs.normalize.job import log_normalizer, normalizer
+from pipelines.jobs.normalizers import log_normalizer, normalizer
+from pipelines.jobs.templates.job import templates
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,11 @@ class Link:
 
     Args:
         name: Name of the job on the command line, in the status and in the path of its checkpoint.
-        folder: Folder of the job below ``pipelines/jobs``.
         inputs: Names of the topics that the job reads, without the namespace.
         outputs: Names of the topics that the job writes, without the namespace: that of its results, those of side
             outputs, that of late records if it has one.
         build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of
-            their own (`pipelines.jobs.index.job`, `pipelines.jobs.archive.job`).
+            their own (`pipelines.jobs.sink.job`, `pipelines.jobs.archive.job`).
         does: What the job does, for the generated docs.
         stores: Where the job writes to if it writes to no topics, for the generated docs.
         needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
@@ -42,7 +41,6 @@ class Link:
     """
 
     name: str
-    folder: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     build: Callable[[Settings], Job] | None
@@ -69,7 +67,6 @@ class Link:
 CHAIN = (
     Link(
         "normalizer",
-        "normalize",
         (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD, topics.RAW_AGENTS),
         (topics.TELEMETRY,),
         normalizer,
@@ -77,7 +74,6 @@ CHAIN = (
     ),
     Link(
         "log_normalizer",
-        "normalize",
         (topics.LOGS_JSON, topics.LOGS_RSYSLOG, topics.LOGS_AGENTS),
         (topics.LOGS,),
         log_normalizer,
@@ -86,7 +82,6 @@ CHAIN = (
     ),
     Link(
         "extractor",
-        "extract",
         (topics.TELEMETRY,),
         (topics.FEATURES, topics.FEATURES_LATE),
         extractor,
@@ -94,7 +89,6 @@ CHAIN = (
     ),
     Link(
         "templates",
-        "mine_logs",
         (topics.LOGS,),
         (topics.LOG_FEATURES, topics.LOGS_LATE),
         templates,
@@ -103,7 +97,6 @@ CHAIN = (
     ),
     Link(
         "detector",
-        "detect",
         (topics.FEATURES, topics.RULES, topics.LABELS),
         (topics.NOVELTIES, topics.STATE, topics.NEWS, topics.NOVELTIES_LATE),
         detector,
@@ -111,7 +104,6 @@ CHAIN = (
     ),
     Link(
         "log_detector",
-        "detect",
         (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
         (topics.NOVELTIES, topics.LOG_NEWS, topics.LOG_FEATURES_LATE),
         log_detector,
@@ -119,7 +111,6 @@ CHAIN = (
         starts_later=True,
     ),
     Link(
-        "incidents",
         "incidents",
         (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES),
         (topics.INCIDENTS,),
@@ -130,7 +121,6 @@ CHAIN = (
     ),
     Link(
         "sink",
-        "index",
         (topics.NOVELTIES, topics.INCIDENTS),
         (),
         None,
@@ -138,7 +128,6 @@ CHAIN = (
         "Elasticsearch",
     ),
     Link(
-        "archive",
         "archive",
         (topics.TELEMETRY, topics.LOGS),
         (),

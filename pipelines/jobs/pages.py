@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import CHAIN, TOPICS, Link
@@ -30,7 +31,7 @@ def jobs_page() -> str:
     """The text of docs/jobs.md: the picture of the chain, a table of the jobs and a table of the topics."""
     jobs = _table(
         ("job", "reads", "does", "writes", "code"),
-        [(f"`{link.name}`", _names(link.inputs), link.does, _outputs(link), _folder(link)) for link in CHAIN],
+        [(f"`{link.name}`", _names(link.inputs), link.does, _outputs(link), _code(link)) for link in CHAIN],
     )
     topic_rows = [
         (f"`{name}`", _form(name), _writers(name), _readers(name)) for name in TOPICS if name != topics.LEDGER
@@ -58,8 +59,10 @@ def _topic(name: str) -> str:
     return f"{name.replace('.', '_')}([{name}])"
 
 
-def _folder(link: Link) -> str:
-    return f"[{link.folder}/](../pipelines/jobs/{link.folder})"
+def _code(link: Link) -> str:
+    module = link.build.__module__ if link.build else f"{jobs.__name__}.{link.name}.job"
+    path = f"{module.replace('.', '/')}.py"
+    return f"[{path.removeprefix('pipelines/')}](../{path})"
 
 
 def _outputs(link: Link) -> str:

@@ -23,7 +23,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.rules_in_force import begins, standing
+from pipelines.jobs.detectors.rules_in_force import begins, standing
 from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
 from pipelines.jobs.sources import bounds
 

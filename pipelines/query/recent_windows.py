@@ -17,8 +17,8 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.globs import matches
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.metrics.judging import rows_to_judge
-from pipelines.jobs.detect.metrics.micro_batch import newest
+from pipelines.jobs.detectors.metrics.judging import rows_to_judge
+from pipelines.jobs.detectors.metrics.micro_batch import newest
 from pipelines.query import tables
 
 _LAST = 60

@@ -7,8 +7,8 @@ import polars as pl
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Rule
-from pipelines.jobs.detect.rules import effects
-from pipelines.jobs.detect.rules_in_force import RuleInForce
+from pipelines.jobs.detectors.rules import effects
+from pipelines.jobs.detectors.rules_in_force import RuleInForce
 
 _RATIOS = ("ratio", "utilization")
 """Ends of the names of metrics between 0 and 1, by the conventions of Prometheus and OpenTelemetry."""

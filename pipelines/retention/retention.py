@@ -30,7 +30,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.archive.archived import archived
 from pipelines.jobs.archive.layout import DAY_MS, TopicFolder, Write
-from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.sink.partition import Partition
 from pipelines.runtime.archived_input import reads_archive
 from pipelines.savepoints.catalogue import Catalogue
 from pipelines.versions.registry import Registry

@@ -32,7 +32,7 @@ from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.job import ARCHIVE, ArchiveJob
-from pipelines.jobs.index.job import SinkJob
+from pipelines.jobs.sink.job import SinkJob
 from pipelines.runtime.archived_input import ArchivedInput, InputUnknown
 from pipelines.runtime.compiling import MODELS, compile_once
 from pipelines.runtime.interrupts import Interrupts

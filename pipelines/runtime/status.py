@@ -19,8 +19,8 @@ from engine.spec.duration import NEVER
 from engine.vectorized.processor import StateCounts
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.jobs.archive.job import ARCHIVE, ArchiveReport
-from pipelines.jobs.index.document import IndexedNews
-from pipelines.jobs.index.job import SinkReport
+from pipelines.jobs.sink.document import IndexedNews
+from pipelines.jobs.sink.job import SinkReport
 
 OPENS = ("anomaly", "state_change", "absence")
 """Kinds of news that leave a series open, until news of another kind arrives or its incident closes."""

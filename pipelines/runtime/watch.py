@@ -19,7 +19,7 @@ from pipelines.contracts.access_token import console_token
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
-from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.sink.partition import Partition
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.processes import announced
 from pipelines.serving.server import serve

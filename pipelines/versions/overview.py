@@ -15,8 +15,8 @@ from engine.spark.hadoop_path import files
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
-from pipelines.jobs.index.partition import Partition
-from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.jobs.sink.partition import Partition
+from pipelines.jobs.sink.read_alias import ReadAlias
 from pipelines.runtime import processes
 from pipelines.versions.version import Version
 

@@ -10,7 +10,7 @@ from elasticsearch import ApiError, TransportError
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.jobs.sink.read_alias import ReadAlias
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
 

@@ -15,8 +15,8 @@ from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
-from pipelines.jobs.index.partition import Partition
-from pipelines.jobs.index.read_alias import ReadAlias, template_name
+from pipelines.jobs.sink.partition import Partition
+from pipelines.jobs.sink.read_alias import ReadAlias, template_name
 from pipelines.runtime.ownership import Ownership
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version

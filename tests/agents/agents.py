@@ -17,9 +17,9 @@ import pytest
 
 from engine.spec.time_bounds import TimeBounds
 from pipelines.contracts.settings import load
-from pipelines.jobs.normalize import trial
-from pipelines.jobs.normalize.formats import Rules
-from pipelines.jobs.normalize.trial import Fate
+from pipelines.formats import trial
+from pipelines.formats.rules import Rules
+from pipelines.formats.trial import Fate
 
 _PATIENCE = 60.0
 

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.agents.agents import free_port, installed, memory, read, running, switches, taken, until
 from tests.deploy.prometheus import RULES, relabelled
-from tests.pipelines.normalize.formats import samples as read_samples
-from tests.pipelines.normalize.remote_writes import request, series
+from tests.pipelines.formats.decoding import samples as read_samples
+from tests.pipelines.formats.remote_writes import request, series
 
 SWITCHES = "node_context_switches_total"
 

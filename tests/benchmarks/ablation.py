@@ -25,7 +25,7 @@ from pipelines.contracts.settings import load
 from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.vus import period, vus_pr
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 from tests.benchmarks import kinds, nab, vus
 from tests.benchmarks.measures import datasets
 

@@ -17,7 +17,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from engine.spec.decoder import Messages
 from engine.spec.errors import NewnormalError
 from pipelines.evaluation import show
-from pipelines.jobs.normalize.formats import BY_NAME, Rules
+from pipelines.formats.catalogue import BY_NAME
+from pipelines.formats.rules import Rules
 
 RULES = Rules(machine="web-1")
 """Lines that name no machine are of this one."""

@@ -19,8 +19,8 @@ from pipelines.contracts.records import Features
 from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
-from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.judging import rows_to_judge
+from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.judging import rows_to_judge
 from tests.benchmarks import outputs
 from tests.benchmarks.load import write_columnar
 from tests.benchmarks.queries import Queries, say, session
@@ -131,7 +131,7 @@ def _compared(verdicts: pl.DataFrame, wanted: pl.DataFrame, emit: str, end: int)
     news = wanted.filter(~pl.col("kind").is_in(QUIET_KINDS) | pl.col("incident_state").eq_missing("closed"))
     if emit == "novel":
         wanted = news
-    elif emit == "context":  # which of the ordinary ones are written: tests/pipelines/detect/test_surroundings.py
+    elif emit == "context":  # which of the ordinary ones are written: tests/pipelines/detectors/test_surroundings.py
         ordinary = wanted.join(theirs, on=by, how="semi").join(news, on=by, how="anti")
         wanted = pl.concat([news, ordinary])
     return outputs.compare(theirs.select(*by, *NUMBERS), wanted, by, NUMBERS)

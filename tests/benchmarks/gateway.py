@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from deploy.embedded.services import embedded
 from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
-from pipelines.jobs.normalize.remote_write_protocol import Label, Request, WriteRequest
+from pipelines.formats.remote_write_protocol import Label, Request, WriteRequest
 from tests.benchmarks.queries import say
 
 _IN_REQUEST = 2_000

@@ -16,7 +16,7 @@ from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig
 from datagen.simulator.incidents import InjectedIncident
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.job import rules

@@ -23,7 +23,7 @@ from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
 from pipelines.contracts.settings import load
 from pipelines.evaluation import show
 from pipelines.evaluation.recorded import Progress
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 from tests.benchmarks.measures import kinds, settling
 
 STEP, DAY = 300_000, 86_400_000

@@ -23,8 +23,8 @@ from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Telemetry
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.detect.job import detector
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.detectors.job import detector
+from pipelines.jobs.extractor import extractor
 from tests.benchmarks.detector import FeatureLoad
 from tests.benchmarks.queries import say
 from tests.benchmarks.shard import kafka_rows

@@ -25,9 +25,9 @@ from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, LogFeatures
 from pipelines.contracts.settings import load
-from pipelines.jobs.mine_logs.job import templates
-from pipelines.jobs.mine_logs.masking import masked
-from pipelines.jobs.mine_logs.miner import Miner
+from pipelines.jobs.templates.job import templates
+from pipelines.jobs.templates.masking import masked
+from pipelines.jobs.templates.miner import Miner
 from tests.benchmarks import templates as of_systems
 
 START, STEP = 1_800_000_000_000, 10_000

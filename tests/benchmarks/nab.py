@@ -14,7 +14,7 @@ from models.model_config import ModelConfig
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 from tests.benchmarks.measures import datasets, nab
 from tests.benchmarks.measures.variations import variation
 

@@ -21,7 +21,7 @@ from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.detect.job import detector
+from pipelines.jobs.detectors.job import detector
 from tests.benchmarks.detector import FeatureLoad
 
 _BEGIN = 1_784_000_000_000

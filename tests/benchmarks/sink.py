@@ -28,9 +28,9 @@ from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.settings import load
-from pipelines.jobs.index.bulk import Limits
-from pipelines.jobs.index.document import SinkDocument
-from pipelines.jobs.index.sink import Sink, SinkConfig
+from pipelines.jobs.sink.bulk import Limits
+from pipelines.jobs.sink.document import SinkDocument
+from pipelines.jobs.sink.sink import Sink, SinkConfig
 from tests.benchmarks.queries import say
 from tests.benchmarks.replay import command, completed
 

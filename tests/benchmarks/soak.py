@@ -27,9 +27,6 @@ from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka.admin import ensure_topics
 from engine.kafka.offsets import KafkaOffsets
 from engine.spark.checkpoint_offsets import committed_offsets
-from pipelines.chaos.apart import apart
-from pipelines.chaos.driver import DriverProcess
-from pipelines.chaos.footprint import Footprint
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Features
@@ -38,6 +35,9 @@ from pipelines.plan.advice import most_messages
 from tests.benchmarks.queries import say
 from tests.benchmarks.replay import jobs_on, variables
 from tests.benchmarks.savepoints import SIZE, Feed
+from tests.chaos.runs.apart import apart
+from tests.chaos.runs.driver import DriverProcess
+from tests.chaos.runs.footprint import Footprint
 
 WARM_SECONDS, LOOK_SECONDS = 300, 10
 """How long the JVM compiles and caches fill before anything counts; how often the figures are taken."""

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from engine.spec.errors import NewnormalError
-from pipelines.jobs.mine_logs.masking import masked
-from pipelines.jobs.mine_logs.miner import Miner
+from pipelines.jobs.templates.masking import masked
+from pipelines.jobs.templates.miner import Miner
 
 WINDOW = 50
 """So many lines are mined together, as if they were the lines of one window."""

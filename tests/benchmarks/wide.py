@@ -21,7 +21,7 @@ from pipelines.contracts.settings import load
 from pipelines.evaluation import show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.vus import auc_pr, vus_pr
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 
 STEP, DAY = 300_000, 288
 _QUIET, _BREAKS, _APART, _LENGTHS = 1000, 16, 110, (3, 40)

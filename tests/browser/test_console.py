@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from dashboards.console import Store, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]

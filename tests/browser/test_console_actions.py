@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from dashboards.console import Store, create_app
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident, Novelty
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import END, INCIDENTS, ONSET, WINDOW, novelty, stored_site
 

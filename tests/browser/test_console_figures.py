@@ -20,8 +20,8 @@ from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import iso
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index.document import SinkOutcome
-from pipelines.jobs.index.job import SinkReport
+from pipelines.jobs.sink.document import SinkOutcome
+from pipelines.jobs.sink.job import SinkReport
 from pipelines.runtime.status import StatusCollector
 from pipelines.serving.server import WebServer, serve
 from tests.dashboards.console_documents import END, WINDOW, novelty, stored_site

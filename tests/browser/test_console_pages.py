@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from dashboards.console import Access, Promises, Store, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from engine.spec.errors import NewnormalError
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
 from tests.browser.test_console import HOSTILE
 from tests.dashboards.console_documents import END, WINDOW, novelty, stored_site

@@ -14,14 +14,14 @@ import pytest
 from engine.kafka.admin import ensure_topics
 from engine.kafka.continuation import Ledgers
 from engine.spec.duration import duration_ms
-from pipelines.chaos.comparison import REFERENCE, make_reference, site
-from pipelines.chaos.load import Load
-from pipelines.chaos.scenario import Scenario
-from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts import topics
 from pipelines.contracts.version_names import FIRST
 from tests.chaos.cluster import StandaloneCluster, standalone
 from tests.chaos.faults import Servers
+from tests.chaos.runs.comparison import REFERENCE, make_reference, site
+from tests.chaos.runs.load import Load
+from tests.chaos.runs.scenario import Scenario
+from tests.chaos.runs.verifier.verify import verify
 from tests.chaos.watching import results
 from tests.integration.conftest import Pipeline, pipeline
 from tests.integration.own_jobs import Row, examples, feed, hour_ago, pass_time, read, some_words

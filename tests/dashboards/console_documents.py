@@ -15,7 +15,7 @@ from dashboards.console import Store
 from pipelines.contracts.records import Incident, Novelty
 from pipelines.contracts.records.incident import AffectedMachine, Candidate, LogChange
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 
 SECOND, WINDOW = 1_000, 10_000
 END = int(time.time() * 1000) // WINDOW * WINDOW

@@ -16,7 +16,7 @@ from dashboards.console import Access, Store, create_app
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import serve
 
 NOW = int(time.time() * 1000)

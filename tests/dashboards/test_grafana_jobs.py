@@ -19,8 +19,8 @@ from dashboards.panels import Site
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.settings import NotifySettings
-from pipelines.jobs.index.document import IndexedNews, SinkOutcome
-from pipelines.jobs.index.job import SinkReport
+from pipelines.jobs.sink.document import IndexedNews, SinkOutcome
+from pipelines.jobs.sink.job import SinkReport
 from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.metrics import MetricsServer
 from pipelines.runtime.status import StatusCollector

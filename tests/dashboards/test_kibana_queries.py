@@ -19,7 +19,7 @@ from dashboards.panels.panel import Dashboard, Panel
 from dashboards.panels.query import Documents
 from deploy.embedded.endpoints import Endpoints
 from pipelines.contracts.records import Incident
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from tests.dashboards.panel_documents import END, START, expected, frame, incident_frame, incidents, verdicts
 
 PANELS = [(dashboard, panel) for dashboard in DASHBOARDS for panel in dashboard.panels]

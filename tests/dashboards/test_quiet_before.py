@@ -27,10 +27,10 @@ from engine.spec.duration import duration_ms
 from engine.testing import Driven
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.detectors.job import detector
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from tests.dashboards.grafana_requests import requests as grafana_requests
-from tests.pipelines.detect.test_operator import at, features, heartbeats
+from tests.pipelines.detectors.test_operator import at, features, heartbeats
 
 WINDOWS, ONSET = 420, 180
 MOST = 60

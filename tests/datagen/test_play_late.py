@@ -29,7 +29,7 @@ from pipelines.cli.main import app
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.extractor import extractor
 
 T0 = 1_750_000_000_000
 """A multiple of ten seconds: the length of windows; they are open for ten minutes more."""

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tests.deploy.prometheus import FOLDER, RULES, Labels, relabelled
-from tests.pipelines.normalize.formats import samples
-from tests.pipelines.normalize.remote_writes import request, series
+from tests.pipelines.formats.decoding import samples
+from tests.pipelines.formats.remote_writes import request, series
 
 NOW = 1_795_806_000_000
 _LEVELS = re.compile(r"(instance|kube):[a-z0-9_]+:(ratio|rate|count|mean|p95|max)")

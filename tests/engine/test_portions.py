@@ -22,11 +22,11 @@ from engine.runtime.shard import STATS, Stats
 from engine.spark import shard_task
 from engine.spark.bundles import unbundled
 from engine.spec.duration import END_OF_TIME, NEVER
-from pipelines.chaos.verifier.finding import Tally
-from pipelines.chaos.verifier.verdict_checks import check_reference, newest
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector
-from tests.pipelines.detect.test_any_number_of_shards import log
+from pipelines.jobs.detectors.job import detector
+from tests.chaos.runs.verifier.finding import Tally
+from tests.chaos.runs.verifier.verdict_checks import check_reference, newest
+from tests.pipelines.detectors.test_any_number_of_shards import log
 
 
 def kafka(messages: list[tuple[str, int, bytes, int]]) -> pa.Table:

@@ -28,7 +28,7 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import load
 from tests.foreign_kafka import foreign_kafka
 from tests.integration.conftest import Pipeline
-from tests.pipelines.normalize.hostile import messages
+from tests.pipelines.formats.hostile import messages
 
 SIZE = 15_700_000
 LEGAL = int(os.environ.get("HOSTILE_LARGE_MESSAGES", "4"))

@@ -17,7 +17,7 @@ from engine.formats.columnar import decode
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from tests.integration.conftest import Pipeline
-from tests.pipelines.normalize.remote_writes import request, series
+from tests.pipelines.formats.remote_writes import request, series
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 

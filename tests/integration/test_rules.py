@@ -17,7 +17,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Label, Rule
 from pipelines.query.control_topics import labels, rules, write
 from tests.integration.conftest import Pipeline
-from tests.pipelines.detect.hostile import HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, fuzz
+from tests.pipelines.detectors.hostile import HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, fuzz
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(400)]
 STEP, WINDOWS = 10_000, 200

@@ -33,7 +33,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/engine/test_json_lines.py",
             "tests/engine/test_json_records.py",
             "tests/engine/test_columnar.py",
-            "tests/pipelines/normalize",
+            "tests/pipelines/formats",
         ),
     ),
     (
@@ -155,7 +155,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "tests/engine",
             "tests/transcripts",
-            "tests/pipelines/normalize",
+            "tests/pipelines/formats",
         ),
     ),
     ("models/series/past", ("tests/pipelines/contracts/test_explanations.py", "tests/models/test_contracts.py")),
@@ -163,8 +163,8 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "models/machine/joined",
         (
             "tests/models/test_joined.py",
-            "tests/pipelines/detect/test_influencers.py",
-            "tests/pipelines/detect/test_incidents.py",
+            "tests/pipelines/detectors/test_influencers.py",
+            "tests/pipelines/detectors/test_incidents.py",
         ),
     ),
     (
@@ -173,7 +173,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/models/test_by_hand.py",
             "tests/models/test_constants_in_use.py",
             "tests/models/test_templates.py",
-            "tests/pipelines/detect/test_logs.py",
+            "tests/pipelines/detectors/test_logs.py",
         ),
     ),
     (
@@ -240,51 +240,51 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "pipelines/jobs/detect/logs",
+        "pipelines/jobs/detectors/logs",
         (
-            "tests/pipelines/detect/test_logs.py",
-            "tests/pipelines/detect/test_late_logs.py",
+            "tests/pipelines/detectors/test_logs.py",
+            "tests/pipelines/detectors/test_late_logs.py",
         ),
     ),
     (
-        "pipelines/jobs/detect/metrics/peers",
+        "pipelines/jobs/detectors/metrics/peers",
         (
-            "tests/pipelines/detect/test_peers.py",
-            "tests/pipelines/detect/test_detection.py",
+            "tests/pipelines/detectors/test_peers.py",
+            "tests/pipelines/detectors/test_detection.py",
         ),
     ),
     (
-        "pipelines/jobs/detect/metrics/absence",
+        "pipelines/jobs/detectors/metrics/absence",
         (
-            "tests/pipelines/detect/test_absence.py",
-            "tests/pipelines/detect/test_detection.py",
+            "tests/pipelines/detectors/test_absence.py",
+            "tests/pipelines/detectors/test_detection.py",
         ),
     ),
     (
-        "pipelines/jobs/detect/metrics",
+        "pipelines/jobs/detectors/metrics",
         (
-            "tests/pipelines/detect/test_detection.py",
-            "tests/pipelines/detect/test_influencers.py",
+            "tests/pipelines/detectors/test_detection.py",
+            "tests/pipelines/detectors/test_influencers.py",
             "tests/pipelines/contracts/test_explanations.py",
-            "tests/pipelines/detect/test_late_windows.py",
-            "tests/pipelines/detect/test_peers.py",
-            "tests/pipelines/detect/test_absence.py",
-            "tests/pipelines/detect/test_rules.py",
-            "tests/pipelines/detect/test_incidents.py",
+            "tests/pipelines/detectors/test_late_windows.py",
+            "tests/pipelines/detectors/test_peers.py",
+            "tests/pipelines/detectors/test_absence.py",
+            "tests/pipelines/detectors/test_rules.py",
+            "tests/pipelines/detectors/test_incidents.py",
         ),
     ),
     (
-        "pipelines/jobs/detect",
+        "pipelines/jobs/detectors",
         (
-            "tests/pipelines/detect/test_operator.py",
-            "tests/pipelines/detect/test_control_messages.py",
-            "tests/pipelines/detect/test_correction_journal.py",
-            "tests/pipelines/detect/test_rules.py",
-            "tests/pipelines/detect",
+            "tests/pipelines/detectors/test_operator.py",
+            "tests/pipelines/detectors/test_control_messages.py",
+            "tests/pipelines/detectors/test_correction_journal.py",
+            "tests/pipelines/detectors/test_rules.py",
+            "tests/pipelines/detectors",
         ),
     ),
-    ("pipelines/jobs/mine_logs", ("tests/pipelines/mine_logs",)),
-    ("pipelines/jobs/index", ("tests/pipelines/index",)),
+    ("pipelines/jobs/templates", ("tests/pipelines/templates",)),
+    ("pipelines/jobs/sink", ("tests/pipelines/sink",)),
     (
         "pipelines/jobs",
         (
@@ -298,15 +298,15 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "pipelines/query",
         (
             "tests/pipelines/query",
-            "tests/pipelines/detect/test_rules.py",
+            "tests/pipelines/detectors/test_rules.py",
         ),
     ),
     (
         "pipelines/contracts/explanations",
         (
             "tests/pipelines/contracts/test_explanations.py",
-            "tests/pipelines/detect/test_detection.py",
-            "tests/pipelines/detect/test_logs.py",
+            "tests/pipelines/detectors/test_detection.py",
+            "tests/pipelines/detectors/test_logs.py",
         ),
     ),
     (
@@ -314,9 +314,9 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "tests/pipelines/contracts",
             "tests/test_codes.py",
-            "tests/pipelines/normalize",
-            "tests/pipelines/detect/test_control_messages.py",
-            "tests/pipelines/detect/test_rules.py",
+            "tests/pipelines/formats",
+            "tests/pipelines/detectors/test_control_messages.py",
+            "tests/pipelines/detectors/test_rules.py",
         ),
     ),
     (

@@ -19,14 +19,14 @@ from engine.formats.heartbeat import HEARTBEAT, HEARTBEAT_SECONDS
 from engine.runtime.intake import KAFKA
 from engine.spec.job import Job
 from engine.testing import Driven
-from pipelines.chaos.scenario import STEP_MS, Scenario
-from pipelines.chaos.verifier.finding import Tally
-from pipelines.chaos.verifier.verdict_checks import Final, check_reference, newest
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector
-from pipelines.jobs.extract.job import extractor
-from pipelines.jobs.normalize.job import normalizer
+from pipelines.jobs.detectors.job import detector
+from pipelines.jobs.extractor import extractor
+from pipelines.jobs.normalizers import normalizer
+from tests.chaos.runs.scenario import STEP_MS, Scenario
+from tests.chaos.runs.verifier.finding import Tally
+from tests.chaos.runs.verifier.verdict_checks import Final, check_reference, newest
 
 SETTINGS = load(**{"detector.emit": "all", "window.allowed_lateness": "3m"})
 PARTITIONS, SHARDS = SETTINGS.kafka.partitions, 2

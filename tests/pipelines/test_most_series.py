@@ -16,8 +16,8 @@ from engine.spec.record import Record
 from engine.state.segments import DictSegments
 from pipelines.contracts.records import LogFeatures, Telemetry
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.detect.job import log_detector
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.detectors.job import log_detector
+from pipelines.jobs.extractor import extractor
 
 T0 = 1_700_000_000_000
 MOST, SHARE = 100, 250

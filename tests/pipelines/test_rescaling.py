@@ -23,9 +23,9 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import load
 from pipelines.jobs import JOBS
-from pipelines.jobs.detect.job import detector, log_detector
-from pipelines.jobs.mine_logs.job import templates
-from tests.pipelines.detect.test_operator import Entry, at, features, heartbeats
+from pipelines.jobs.detectors.job import detector, log_detector
+from pipelines.jobs.templates.job import templates
+from tests.pipelines.detectors.test_operator import Entry, at, features, heartbeats
 from tests.pipelines.site import START, lines, messages
 
 HOSTS = [f"h{number}" for number in range(12)]

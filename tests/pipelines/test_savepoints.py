@@ -18,7 +18,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.detect.job import detector
+from pipelines.jobs.detectors.job import detector
 from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.chosen_jobs import chosen_jobs
 from pipelines.savepoints.inspection import of_series, shard_view

@@ -12,9 +12,9 @@ from datagen.simulator import SimulatorConfig, demo, simulate
 from engine.testing.bounded import bounded
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.judging import rows_to_judge
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.judging import rows_to_judge
+from pipelines.jobs.extractor import extractor
 from tests.datagen.in_memory import CollectSink, VirtualClock
 
 FIRST, SECOND, MINUTE = 1_800_000_000_000, 1_800_000_520_000, 60_000

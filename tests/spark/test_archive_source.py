@@ -16,7 +16,7 @@ from pipelines.jobs.archive.layout import TopicFolder
 from pipelines.jobs.archive.reader import ArchiveReader
 from pipelines.jobs.archive.source import archive_rows
 from pipelines.jobs.archive.writer import ArchiveWriter
-from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.extractor import extractor
 from tests.pipelines.archive.samples import MACHINES, SECOND, messages, window, windows
 
 START = 1_795_305_600_000  # 2026-11-22

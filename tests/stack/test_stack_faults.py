@@ -14,12 +14,12 @@ import docker
 import pytest
 
 from engine.spec.duration import duration_ms
-from pipelines.chaos.comparison import REFERENCE, make_reference, site
-from pipelines.chaos.load import Load
-from pipelines.chaos.run import Results
-from pipelines.chaos.scenario import Scenario
-from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts.version_names import FIRST
+from tests.chaos.runs.comparison import REFERENCE, make_reference, site
+from tests.chaos.runs.conductor import Results
+from tests.chaos.runs.load import Load
+from tests.chaos.runs.scenario import Scenario
+from tests.chaos.runs.verifier.verify import verify
 from tests.stack.container_faults import FAULTS, Victim, can_blackhole
 from tests.stack.running import Running, stack_of_its_own, wait_for
 

@@ -32,7 +32,7 @@ def explained(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
     """Adds the columns `message` and `details` to verdicts: filled where a verdict is news or closes an incident.
 
     Args:
-        verdicts: A row per verdict, with columns of `pipelines.jobs.detect.metrics.detection.SCHEMA`; only `kind` is
+        verdicts: A row per verdict, with columns of `pipelines.jobs.detectors.metrics.detection.SCHEMA`; only `kind` is
             required, facts whose columns are missing are left out of the text.
         zone: IANA name of the time zone in which instants are written.
 

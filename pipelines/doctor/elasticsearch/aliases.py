@@ -7,8 +7,8 @@ from elasticsearch import NotFoundError
 from pipelines.doctor.context import Context
 from pipelines.doctor.elasticsearch.indices import stored
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs.index.partition import Partition
-from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.jobs.sink.partition import Partition
+from pipelines.jobs.sink.read_alias import ReadAlias
 
 _kind = subject("Elasticsearch")
 _TAKEN = _kind(

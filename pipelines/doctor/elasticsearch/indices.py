@@ -13,8 +13,8 @@ from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.settings import Settings
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs.index.partition import Partition
-from pipelines.jobs.index.read_alias import template_name
+from pipelines.jobs.sink.partition import Partition
+from pipelines.jobs.sink.read_alias import template_name
 
 _kind = subject("Elasticsearch")
 _BLOCKED = _kind(

@@ -21,7 +21,7 @@ from pipelines.evaluation import truth
 from pipelines.evaluation.comparison.comparison import JudgedBy
 from pipelines.evaluation.comparison.incidents import History
 from pipelines.evaluation.comparison.verdicts import SCHEMA, final
-from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.sink.partition import Partition
 from pipelines.versions.used import used
 from pipelines.versions.version import Version
 

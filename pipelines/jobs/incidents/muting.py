@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from engine.spec.duration import END_OF_TIME
 from pipelines.contracts.records import Rule
-from pipelines.jobs.detect.rules_in_force import RuleInForce, begins, standing
+from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
 
 _ALL = "*"
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from pipelines.contracts.records import Incident, Placement
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.state import DetectionState
+from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.state import DetectionState
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.job import DEFAULT_SITE, rules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipelines.jobs.detect.metrics.context import learned_from
-from pipelines.jobs.detect.worst import reported
+from pipelines.jobs.detectors.metrics.context import learned_from
+from pipelines.jobs.detectors.worst import reported
 from pipelines.jobs.incidents.episode import Episode
 from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
 
@@ -17,7 +17,7 @@ def news_of(verdicts: pl.DataFrame, site: str) -> pl.DataFrame:
     """The verdicts on metrics that the incidents job reads, with the columns of `ROWS`.
 
     Args:
-        verdicts: The columns of `pipelines.jobs.detect.metrics.detection.SCHEMA`.
+        verdicts: The columns of `pipelines.jobs.detectors.metrics.detection.SCHEMA`.
         site: The name of the site.
     """
     news = learned_from(verdicts.filter(NEWS))

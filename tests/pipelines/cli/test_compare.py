@@ -19,7 +19,7 @@ from pipelines.cli.console_versions import ConsoleVersions
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.versions.plan import planned
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
-from tests.pipelines.normalize.examples import GOOD
+from tests.pipelines.formats.examples import GOOD
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -12,7 +12,7 @@ from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
 from pipelines.contracts.settings import load
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from tests.pipelines.cli.conftest import Run
 
 pytestmark = pytest.mark.servers

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli.main import app
-from pipelines.jobs.normalize.formats import Rules
-from pipelines.jobs.normalize.tailed import TailedLines
+from pipelines.formats.rules import Rules
+from pipelines.formats.tailed import TailedLines
 
 
 def test_lines_of_all_kinds_are_written_once_though_it_is_started_twice(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index.identity import UnusableError, parse
+from pipelines.jobs.sink.identity import UnusableError, parse
 
 GOOD = {
     "host.name": "a", "metric": "cpu", "window_start": 0, "@timestamp": 10_000, "kind": "anomaly", "record_score": 80.0,

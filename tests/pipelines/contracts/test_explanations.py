@@ -12,7 +12,7 @@ import yaml
 
 from pipelines.contracts.explanations import explain, explained
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 
 STEP, WINDOW_MS = 300_000, 10_000
 TABLE = yaml.load((Path(__file__).parent / "explanations.yaml").read_text(), yaml.CSafeLoader)

@@ -17,7 +17,7 @@ from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.runtime.demo import Inputs
 
 NAMES = ("", "nab.", "nab2.", "a-b.", "novelties.", "logs.", "telemetry.", "2024.")

@@ -16,7 +16,7 @@ from pipelines.doctor.elasticsearch.clock import elasticsearch_clock
 from pipelines.doctor.elasticsearch.health import disk, health
 from pipelines.doctor.elasticsearch.indices import indices
 from pipelines.doctor.finding import Finding
-from pipelines.jobs.index import Sink, SinkConfig
+from pipelines.jobs.sink import Sink, SinkConfig
 from tests.pipelines.doctor.conftest import Make, now
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]

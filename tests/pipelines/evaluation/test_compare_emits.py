@@ -9,8 +9,8 @@ import pytest
 from pipelines.contracts.settings import load
 from pipelines.evaluation.comparison.comparison import JudgedBy, compare
 from pipelines.evaluation.comparison.verdicts import SCHEMA
-from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.worst import reported
+from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.worst import reported
 
 STEP = 10_000
 

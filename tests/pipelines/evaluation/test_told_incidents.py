@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.context import NAMED
-from pipelines.jobs.detect.metrics.detection import SCHEMA
+from pipelines.jobs.detectors.metrics.context import NAMED
+from pipelines.jobs.detectors.metrics.detection import SCHEMA
 from pipelines.jobs.incidents.job import rules
 from tests.benchmarks.measures.told import Labelled
 from tests.benchmarks.measures.told_incidents import is_near, measured, told_incidents

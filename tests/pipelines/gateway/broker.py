@@ -18,7 +18,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.formats.any_format import AnyFormatDecoder
 
 TOPIC: dict[type[Record], str] = {Telemetry: topics.RAW_AGENTS, Log: topics.LOGS_AGENTS}
 

@@ -13,16 +13,17 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from pipelines.contracts.records import Telemetry
+from pipelines.formats import influx_plain, otlp_plain, remembering
+from pipelines.formats.any_format import AnyFormatDecoder
+from pipelines.formats.catalogue import guess
+from pipelines.formats.influx import InfluxDecoder
+from pipelines.formats.rules import Rules
 from pipelines.gateway.influx import Influx
 from pipelines.gateway.otlp import METRICS, Otlp
 from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Taken
-from pipelines.jobs.normalize import influx_plain, otlp_plain, remembering
-from pipelines.jobs.normalize.any_format import AnyFormatDecoder
-from pipelines.jobs.normalize.formats import Rules, guess
-from pipelines.jobs.normalize.influx import InfluxDecoder
-from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.formats import decoded
-from tests.pipelines.normalize.otlp_requests import attributes, metrics
+from tests.pipelines.formats.decoding import decoded
+from tests.pipelines.formats.examples_times import NS, T0
+from tests.pipelines.formats.otlp_requests import attributes, metrics
 
 INFLUX, OTLP = Influx(Rules()), Otlp(METRICS, Rules())
 """They remember the series of earlier examples, as a gateway does."""

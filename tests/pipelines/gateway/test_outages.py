@@ -22,9 +22,9 @@ from opentelemetry.sdk.resources import Resource
 
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.serving import Gateway
+from tests.pipelines.formats.examples_times import T0
+from tests.pipelines.formats.remote_writes import request, series
 from tests.pipelines.gateway.broker import Broker, samples
-from tests.pipelines.normalize.examples_times import T0
-from tests.pipelines.normalize.remote_writes import request, series
 
 pytestmark = pytest.mark.servers
 _PATIENCE = 180.0

@@ -7,14 +7,14 @@ import json
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
+from pipelines.formats.rules import Rules
 from pipelines.gateway.influx import LOGS, Influx
 from pipelines.gateway.otlp import LOGS as LOG_RECORDS
 from pipelines.gateway.otlp import Otlp
 from pipelines.gateway.protocol import Body, MalformedError, Taken
-from pipelines.jobs.normalize.formats import Rules
-from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.formats import log_lines, samples
-from tests.pipelines.normalize.otlp_requests import logs, record
+from tests.pipelines.formats.decoding import log_lines, samples
+from tests.pipelines.formats.examples_times import NS, T0
+from tests.pipelines.formats.otlp_requests import logs, record
 
 GOOD = f"mem,host=a used=5i,free=1.5 {NS}"
 MORE = f"cpu,host=b v=1 {NS}"

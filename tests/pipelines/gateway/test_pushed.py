@@ -32,11 +32,11 @@ from opentelemetry.sdk.resources import Resource
 from pipelines.contracts.records import Log
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.serving import Gateway
+from tests.pipelines.formats.decoding import decoded, decoder
+from tests.pipelines.formats.examples_times import T0
+from tests.pipelines.formats.otlp_requests import attributes, both, gauge, logs, metrics, record
+from tests.pipelines.formats.remote_writes import STALE, Second, request, series
 from tests.pipelines.gateway.broker import Broker, messages, read, samples
-from tests.pipelines.normalize.examples_times import T0
-from tests.pipelines.normalize.formats import decoded, decoder
-from tests.pipelines.normalize.otlp_requests import attributes, both, gauge, logs, metrics, record
-from tests.pipelines.normalize.remote_writes import STALE, Second, request, series
 
 pytestmark = pytest.mark.servers
 UP = {"__name__": "up", "instance": "web-1:9100", "job": "node"}

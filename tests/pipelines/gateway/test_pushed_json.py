@@ -14,6 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.formats.any_format import AnyFormatDecoder
+from pipelines.formats.rules import Rules
 from pipelines.gateway.protocol import Body, MalformedError, Protocol, Taken
 from pipelines.gateway.pushed_json import (
     Datadog,
@@ -25,12 +27,10 @@ from pipelines.gateway.pushed_json import (
     SplunkAcknowledgements,
     SplunkRaw,
 )
-from pipelines.jobs.normalize.any_format import AnyFormatDecoder
-from pipelines.jobs.normalize.formats import Rules
+from tests.pipelines.formats.decoding import decoded, rows
+from tests.pipelines.formats.examples_times import T0
+from tests.pipelines.formats.remote_writes import field
 from tests.pipelines.gateway.test_refusals import TOKEN, client
-from tests.pipelines.normalize.examples_times import T0
-from tests.pipelines.normalize.formats import decoded, rows
-from tests.pipelines.normalize.remote_writes import field
 
 SERIES = {"metric": "load", "points": [[T0 // 1000, 0.5]], "host": "a"}
 GOOD = json.dumps({"series": [SERIES]}).encode()

@@ -23,6 +23,7 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import REGISTRY, NewnormalError
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import load
+from pipelines.formats.labels import LABELS
 from pipelines.gateway import handling
 from pipelines.gateway.app import create_app
 from pipelines.gateway.influx import LOGS, Influx
@@ -31,10 +32,9 @@ from pipelines.gateway.otlp import Otlp
 from pipelines.gateway.protocol import Body, Protocol
 from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
-from pipelines.jobs.normalize.labels import LABELS
-from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.otlp_requests import attributes, both, braced, gauge, logs, metrics, record
-from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
+from tests.pipelines.formats.examples_times import NS, T0
+from tests.pipelines.formats.otlp_requests import attributes, both, braced, gauge, logs, metrics, record
+from tests.pipelines.formats.remote_writes import STALE, Second, field, histogram, request, series
 
 TOKEN = "a-token-of-24-characters"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}

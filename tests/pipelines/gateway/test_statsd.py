@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.formats.any_format import AnyFormatDecoder
+from pipelines.formats.rules import Rules
 from pipelines.gateway import statsd
 from pipelines.gateway.statsd import Aggregator
-from pipelines.jobs.normalize.any_format import AnyFormatDecoder
-from pipelines.jobs.normalize.formats import Rules
-from tests.pipelines.normalize.formats import decoded, rows
+from tests.pipelines.formats.decoding import decoded, rows
 
 END = 1_795_220_820_000
 

@@ -11,7 +11,7 @@ import pytest
 from datagen.simulator.config import SimulatorConfig, demo
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.detection import Detection
 from pipelines.jobs.incidents.grouping import Site, incidents
 from pipelines.jobs.incidents.job import rules
 from tests.benchmarks import kinds

@@ -18,7 +18,7 @@ from engine.testing import Driven
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Incident, LogFeatures
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector, log_detector
+from pipelines.jobs.detectors.job import detector, log_detector
 from tests.pipelines.incidents.cases import STEP, T0, Feed
 from tests.pipelines.test_rescaling import tables
 

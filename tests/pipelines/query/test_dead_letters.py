@@ -28,11 +28,12 @@ from engine.spec.source import Source
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.normalize.collectd import CollectdDecoder
-from pipelines.jobs.normalize.formats import BY_NAME, Rules
-from pipelines.jobs.normalize.influx import InfluxDecoder
-from pipelines.jobs.normalize.measurement import TextRule
-from pipelines.jobs.normalize.telegraf import TelegrafDecoder
+from pipelines.formats.catalogue import BY_NAME
+from pipelines.formats.collectd import CollectdDecoder
+from pipelines.formats.influx import InfluxDecoder
+from pipelines.formats.measurement import TextRule
+from pipelines.formats.rules import Rules
+from pipelines.formats.telegraf import TelegrafDecoder
 from pipelines.query.dead_letters.again import sendings
 from pipelines.query.dead_letters.letters import Letter, LetterFilter, homes, letters, summary
 from pipelines.query.dead_letters.readers import Readers

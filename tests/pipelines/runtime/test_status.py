@@ -8,8 +8,8 @@ from dashboards.console.metrics import metrics_text
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index.document import IndexedNews, SinkOutcome
-from pipelines.jobs.index.job import SinkReport
+from pipelines.jobs.sink.document import IndexedNews, SinkOutcome
+from pipelines.jobs.sink.job import SinkReport
 from pipelines.runtime.status import StatusCollector
 
 

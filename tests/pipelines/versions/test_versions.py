@@ -19,9 +19,9 @@ from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
 from pipelines.jobs import LINKS
-from pipelines.jobs.index.document import SinkDocument
-from pipelines.jobs.index.read_alias import ReadAlias
-from pipelines.jobs.index.sink import Sink, SinkConfig
+from pipelines.jobs.sink.document import SinkDocument
+from pipelines.jobs.sink.read_alias import ReadAlias
+from pipelines.jobs.sink.sink import Sink, SinkConfig
 from pipelines.versions import retirement
 from pipelines.versions.overview import view
 from pipelines.versions.plan import differing, planned, same

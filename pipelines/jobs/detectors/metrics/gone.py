@@ -1,0 +1,112 @@
+"""Gone: what has sent nothing for a day is no longer believed to have an incident, or to be absent.
+
+A deleted VM, or a metric that is no more, would be absent for ever, and an incident that it had would stay open for
+ever. So a day after its silence was certain the belief says `absence`, with an incident that is `closed`. What reports
+at irregular times, and is never missed, is gone a day after its last window. The next window is believed as any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from models.evidence.repeats import NEVER
+from models.numbers.arrays import Columns, Flags, Ints
+from models.regimes.absence import SEVERAL
+from models.regimes.silence import NEVER_DUE
+from models.series.course import Course
+from models.verdicts import Kind
+from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
+from pipelines.jobs.detectors.beliefs import code
+from pipelines.jobs.detectors.metrics.state import DetectionState
+
+AFTER = 86_400_000
+"""How long something must have sent nothing, event time in milliseconds: as long as the default `incidents.longest`."""
+
+_WINDOWS = 10
+"""What has a window a day or less often must be missing for so many of them."""
+
+_SAID = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
+_LASTS = np.array([c == Course.OPEN.code or k in ALARM_KINDS for c in range(4) for k in [*Kind, ""]])
+"""Whether what was said last must end, by `code` without the regime: it was an open incident, or news."""
+_LASTS[_SAID] = False
+
+
+def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
+    """What is believed of series and machines that are gone at a watermark; of each it is said once.
+
+    Args:
+        state: The state; changed, so that it holds what was said.
+        known: See `Silence.known`.
+        now: The watermark, epoch milliseconds.
+
+    Returns:
+        The columns of `SeriesState` that are known; a frame without rows if nothing is gone.
+    """
+    (series, series_end), (machines, machines_end) = _when(state, known)
+    gone_series, gone_machines = series_end <= now, machines_end <= now
+    series, machines = series[gone_series], machines[gone_machines]
+    if not len(series) + len(machines):
+        return pl.DataFrame()
+    end = np.concatenate([series_end[gone_series], machines_end[gone_machines]])
+    names = [*state.series.names_of(series), *((entity, JOINED) for (entity,) in state.entities.names_of(machines))]
+    tables = (state.series, series), (state.entities, machines)
+    for table, rows in tables:
+        table.columns["said.what"][rows] = _SAID
+        table.touch(rows)
+
+    def both(column: str) -> Ints:
+        return np.concatenate([table.columns[f"heard.{column}"][rows] for table, rows in tables])
+
+    return pl.DataFrame(
+        {
+            "entity": [entity for entity, _ in names],
+            "metric": [metric for _, metric in names],
+            "window_start": end - both("length"),
+            "window_end": end,
+            "kind": Kind.ABSENCE.value,
+            "record_score": 0.0,
+            "since": both("last"),
+            "incident_state": Course.CLOSED.value,
+        }
+    )
+
+
+def next_gone(state: DetectionState, known: float) -> int:
+    """The earliest watermark at which `gone` finds something; `NEVER_DUE`: at none."""
+    return int(min(end.min(initial=NEVER_DUE) for _, end in _when(state, known)))
+
+
+def _when(state: DetectionState, known: float) -> list[tuple[Ints, Ints]]:
+    """Of series and of machines: the rows of which something is believed that must end, and when they are gone."""
+    machine, series = state.entities.columns, state.series.columns
+    told = machine["heard.told"][: len(state.entities)].astype(np.bool_)
+    only = machine["heard.only"][: len(state.entities)].astype(np.int64)
+    # the silence of a machine with one metric is told as that of the metric
+    alone = only[told & (only >= 0)]
+    alone = alone[series["said.what"][alone] != _SAID]
+    machines = _lasting(machine, told & (only == SEVERAL))
+    rows = np.union1d(_lasting(series, series["heard.told"][: len(state.series)].astype(np.bool_)), alone)
+    owner = series["heard.owner"][rows].astype(np.int64)
+    of_owner = np.where(owner < 0, NEVER_DUE, _end(machine, np.maximum(owner, 0), known))
+    return [(rows, np.minimum(_end(series, rows, known), of_owner)), (machines, _end(machine, machines, known))]
+
+
+def _lasting(columns: Columns, absent: Flags) -> Ints:
+    """The rows that are told to be absent, or of which an open incident or news was said last.
+
+    Args:
+        columns: The state of series or machines.
+        absent: Which of the rows that are in use are told to be absent.
+    """
+    what = columns["said.what"][: len(absent)].astype(np.int64)
+    return np.flatnonzero(_LASTS[what & (len(_LASTS) - 1)] & (what >= 0) | (absent & (what != _SAID)))
+
+
+def _end(columns: Columns, rows: Ints, known: float) -> Ints:
+    """A day or ten windows after a silence began; of what reports at irregular times, a day after its last window."""
+    last, usual, votes = (columns[f"heard.{name}"][rows].astype(np.int64) for name in ("last", "usual", "votes"))
+    regular = (votes >= known) & (usual > 0)
+    end = last + np.where(regular, usual + np.maximum(AFTER, _WINDOWS * usual), AFTER)
+    never = (regular & ~columns["heard.told"][rows].astype(np.bool_)) | (last == NEVER)
+    return np.where(never, NEVER_DUE, end)

@@ -1,0 +1,137 @@
+"""Sums over the known series of a metric in a partition; a new series of that metric and partition starts from them.
+
+A machine belongs to a partition of the topic, by its name, and a partition to one shard. As each partition has sums of
+its own, what a new series starts from does not depend on the number of shards, and sums move with their partition.
+
+A series whose first window ends in (k · horizon, (k + 1) · horizon] starts from the sums at (k - 1) · horizon. When
+that window is judged, late windows can no longer change these sums, so they do not depend on the boundaries of
+micro-batches. State: segments ``peers/<time>`` hold the sums, the note ``peers`` their times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from engine.columns.partitioning import slots
+from engine.state.rescaling import Rescaling
+from engine.state.segments import ShardState, pack, unpack
+from models.series.peers import Newcomers
+from pipelines.jobs.detectors.metrics.state import DetectionState
+
+_PARTITION = "partition"
+_KEPT = 3
+"""For how many horizons before the watermark sums are kept: two, and one more where the journal begins."""
+
+
+class PeersKept:
+    """The sums of the partitions of one shard, by time.
+
+    Args:
+        state: The state of the shard.
+        horizon: How far behind the watermark a window can be judged again at least, milliseconds.
+        newcomers: Computes sums, and starts new series from them.
+        partitions: Number of partitions into which machines are divided.
+    """
+
+    def __init__(self, state: ShardState, horizon: int, newcomers: Newcomers, partitions: int) -> None:
+        self.state, self.horizon, self.newcomers, self.partitions = state, horizon, newcomers, partitions
+        self.times: list[int] = state.notes.setdefault("peers", [])
+
+    def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
+        """The instants in (before, now] at which sums must be kept, epoch milliseconds.
+
+        Args:
+            new: New series, as from `unknown_series`.
+            before: The watermark before the micro-batch, epoch milliseconds.
+            now: The watermark after it.
+        """
+        every = self.horizon
+        last = range(max(before, now - _KEPT * every) // every + 1, now // every + 1)
+        times = {number * every for number in last}
+        if new.height:
+            times |= {time for time in new["time"].to_list() if before < time <= now}
+        return sorted(times)
+
+    def keep(self, time: int, models: DetectionState) -> None:
+        """Stores the sums over the models' state as those of an instant."""
+        sums = self._sums(models)
+        if sums.height:
+            self.state.put(f"peers/{time}", pack({"peers": sums}))
+            if time not in self.times:
+                self.times.append(time)
+        elif time in self.times:
+            self._drop(time)
+
+    def start(self, models: DetectionState, new: pl.DataFrame) -> None:
+        """Starts new series (as from `unknown_series`) from the sums of their metric."""
+        for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
+            sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
+            by = [name for name in (_PARTITION, "metric") if name in sums.columns]  # older state: one sum for all
+            some = self._divided(new.filter(pl.col("time") == time))
+            here = some.join(sums.select(*by, "place"), on=by)
+            here = here.sort("entity", "metric")
+            rows = models.series.rows(here)
+            columns = {name: sums[name].to_numpy() for name in sums.columns if name not in (*by, "place")}
+            place = here["place"].cast(pl.Int64).to_numpy()
+            self.newcomers.start(models.series.columns, rows, columns, place)
+
+    @staticmethod
+    def rescale(states: Rescaling) -> None:
+        """Gives each new shard the sums of its partitions.
+
+        Of an older state, whose sums are of whole shards, those of the first shard are kept where shards become one.
+        """
+        for shard, state, sources in states.shards():
+            found: dict[int, list[pl.DataFrame]] = {}
+            for source in sources:
+                for time in source.notes.get("peers", []):
+                    sums = unpack(source.get(f"peers/{time}") or b"[]\n")["peers"]
+                    if _PARTITION in sums.columns:
+                        sums = sums.filter(pl.col(_PARTITION) % len(states.after) == shard)
+                    elif time in found:
+                        continue
+                    if sums.height:
+                        found.setdefault(time, []).append(sums)
+            for time, parts in found.items():
+                state.put(f"peers/{time}", pack({"peers": pl.concat(parts, how="diagonal_relaxed")}))
+            if found:
+                state.notes["peers"] = sorted(found)
+
+    def forget(self, base: int) -> None:
+        """Removes sums that no series whose first window ends after ``base`` can start from."""
+        for time in [time for time in self.times if time < base - self.horizon]:
+            self._drop(time)
+
+    def _drop(self, time: int) -> None:
+        self.state.remove(f"peers/{time}")
+        self.times.remove(time)
+
+    def unknown_series(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
+        """The new series of a frame: the end of their first window, and the ``time`` of the sums they start from."""
+        none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
+        if not frame.height:
+            return none
+        keys = frame.select("entity", "metric").unique(maintain_order=True)
+        met = models.series.has(keys)
+        if met.all():
+            return none
+        first = frame.join(keys.filter(~pl.Series(met)), on=["entity", "metric"], how="semi")
+        first = first.group_by("entity", "metric").agg(pl.col("window_end").min())
+        return first.with_columns(time=((pl.col("window_end") - 1) // self.horizon - 1) * self.horizon)
+
+    def _sums(self, models: DetectionState) -> pl.DataFrame:
+        keys = models.series.index.keys
+        if not keys.height:
+            return pl.DataFrame()
+        order = self._divided(keys.with_row_index("row")).sort(_PARTITION, "metric", "entity")
+        groups = order.select(_PARTITION, "metric").unique().sort(_PARTITION, "metric")
+        number = order.select(pl.struct(_PARTITION, "metric").rle_id().cast(pl.Int64)).to_series().to_numpy()
+        rows = order["row"].cast(pl.Int64).to_numpy()
+        sums = self.newcomers.sums(models.series.columns, rows, number, groups.height)
+        made = groups.with_columns(pl.Series(name, np.asarray(column)) for name, column in sums.items())
+        return made.filter(pl.col("variance") > 0)
+
+    def _divided(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Adds the number of the partition of each row's machine."""
+        return frame.with_columns(pl.Series(_PARTITION, slots(frame["entity"], self.partitions), pl.Int64))

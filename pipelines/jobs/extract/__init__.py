@@ -1,1 +1,0 @@
-"""The extractor: computes statistics of each series in event-time windows."""
