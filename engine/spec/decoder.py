@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,12 @@ class Messages:
     offsets: npt.NDArray[np.int64]
     arrived: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, values: Sequence[bytes | None], arrived: int = 0) -> Messages:
+        """Some values as messages that arrived together, epoch milliseconds, for callers that read no topic."""
+        n = len(values)
+        return cls("", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, arrived, np.int64))
+
     def where(self, keep: npt.NDArray[np.bool_]) -> Messages:
         """Only the messages for which ``keep`` is true."""
         values = self.values.filter(pa.array(keep))
@@ -43,6 +49,20 @@ class Decoded:
     records: pa.Table
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     writer_watermarks: list[tuple[int, int]] = field(default_factory=list)
+
+    def among(self, rows: npt.NDArray[np.int64]) -> Decoded:
+        """The same of messages that are some of others.
+
+        Args:
+            rows: For each message its index among the others.
+        """
+        at = self.records.schema.get_field_index(ROW)
+        moved = pa.array(rows[self.records.column(ROW).to_numpy()].astype(np.int32), pa.int32())
+        return Decoded(
+            self.records.set_column(at, ROW, moved),
+            [(int(rows[row]), code, why) for row, code, why in self.refused],
+            [(int(rows[row]), time) for row, time in self.writer_watermarks],
+        )
 
 
 class Decoder(ABC):

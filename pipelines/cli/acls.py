@@ -28,7 +28,7 @@ def acls(
 
     settings = load(namespace=namespace)
     others = {"operators": permissions.of_operators, "agents": permissions.of_agents}
-    chosen = jobs or [name for name, link in LINKS.items() if link.wanted(settings)]
+    chosen = jobs or [name for name, link in LINKS.items() if link.runs(settings)]
     if unknown := [name for name in chosen if name not in LINKS and name not in others]:
         raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "acls", ", ".join([*LINKS, *others]))
     named = [name for name in chosen if name in LINKS]

@@ -52,7 +52,7 @@ class Context:
     @property
     def jobs(self) -> list[str]:
         """Names of the jobs that a start without names would run."""
-        return [name for name, link in LINKS.items() if link.wanted(self.settings)]
+        return [name for name, link in LINKS.items() if link.runs(self.settings)]
 
     @cached_property
     def elasticsearch(self) -> Elasticsearch:

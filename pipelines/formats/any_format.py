@@ -37,9 +37,9 @@ class AnyFormatDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         values = messages.values.to_pylist()
-        found = [guess(value, self.record, self.rules) for value in values]
-        refused = [(row, FORMAT_UNKNOWN, self._unknown(values[row])) for row, form in enumerate(found) if not form]
-        names = np.array([form.name if form else "" for form in found], dtype=object)
+        formats = [guess(value, self.record, self.rules) for value in values]
+        refused = [(row, FORMAT_UNKNOWN, self._unknown(values[row])) for row, form in enumerate(formats) if not form]
+        names = np.array([form.name if form else "" for form in formats], dtype=object)
         parts = []
         for name, decoder in self._decoders.items():
             mine = names == name
@@ -48,11 +48,9 @@ class AnyFormatDecoder(Decoder):
             decoded = decoder.decode(messages if mine.all() else messages.where(mine))
             if mine.all():
                 return decoded
-            rows = np.flatnonzero(mine)
-            refused += [(int(rows[row]), code, why) for row, code, why in decoded.refused]
-            at = decoded.records.schema.get_field_index(ROW)
-            moved = pa.array(rows[decoded.records.column(ROW).to_numpy()].astype(np.int32))
-            parts.append(decoded.records.set_column(at, ROW, moved))
+            decoded = decoded.among(np.flatnonzero(mine))
+            refused += decoded.refused
+            parts.append(decoded.records)
         if not parts:
             return Decoded(self.record.arrow_schema().append(pa.field(ROW, pa.int32())).empty_table(), sorted(refused))
         records = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
@@ -68,5 +66,5 @@ class AnyFormatDecoder(Decoder):
         if other is not None:
             better = topics.LOGS_AGENTS if other.record is Log else topics.RAW_AGENTS
             return f"looks like {other.name}, which belongs in the topic {better}"
-        known = ", ".join(self._decoders)
-        return f"looks like none of {known}: {payload_text(value)[:80]!r}"
+        names = ", ".join(self._decoders)
+        return f"looks like none of {names}: {payload_text(value)[:80]!r}"

@@ -17,12 +17,12 @@ from pipelines.formats.samples import combined, folded, if_same
 
 @dataclass(frozen=True)
 class Apart(Decoder):
-    """Makes counters of the samples whose names say so, and keeps series apart that left-out or folded labels tell.
+    """Makes counters of the samples whose names say so, and keeps series apart that left-out or folded labels divide.
 
     Where samples of a message have the same machine, metric and time, it is read again with the labels of
-    `InputSettings.left_out` and with UUIDs. What these distinguish is kept in the names, and told. Of the others, those
-    that differ in labels of `InputSettings.folded` become one: the sum of counters, the mean of others; the rest are
-    told to be two values at one time.
+    `InputSettings.left_out` and with UUIDs. What these distinguish is kept in the names, and reported. Of the others,
+    those that differ in labels of `InputSettings.folded` become one: the sum of counters, the mean of others; the rest
+    are reported as two values at one time.
 
     Args:
         decoder: The decoder of the format.
@@ -45,7 +45,7 @@ class Apart(Decoder):
         return Decoded(records, refused, decoded.writer_watermarks)
 
     def _distinguished(self, records: pa.Table, groups: Ints, messages: Messages) -> tuple[pa.Table, list[Refused]]:
-        """The samples, those that left-out labels or UUIDs distinguish with these; and what is told of it."""
+        """The samples, those that left-out labels or UUIDs distinguish with these; and the reports of it."""
         rows = records.column(ROW).to_numpy()
         mine = np.unique(rows[groups >= 0])
         keep = np.zeros(len(messages.values), np.bool_)
@@ -60,20 +60,20 @@ class Apart(Decoder):
         split = np.isin(groups, groups[(groups >= 0) & (names != _of_first(groups, names))])
         if not split.any():
             return records, []
-        told, first = np.unique(rows[split], return_index=True)
+        split_rows, first = np.unique(rows[split], return_index=True)
         metrics = records.column("metric").take(pa.array(np.flatnonzero(split)[first])).to_pylist()
         why = (
             "and others of its name differ only in labels of input.left_out, or in UUIDs; these are kept in their names"
         )
         again = again.set_column(again.schema.get_field_index(ROW), ROW, pa.array(places.astype(np.int32)))
         both = pa.concat_tables([records, again]).unify_dictionaries().combine_chunks()
-        made = both.take(pa.array(np.where(split, chosen, np.arange(len(rows)))))
-        return made, [(row, LABEL_KEPT, f"{name} {why}") for row, name in zip(told.tolist(), metrics, strict=True)]
+        samples = both.take(pa.array(np.where(split, chosen, np.arange(len(rows)))))
+        kept = zip(split_rows.tolist(), metrics, strict=True)
+        return samples, [(row, LABEL_KEPT, f"{name} {why}") for row, name in kept]
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        message = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
         part = self.decoder.only(value, records)
-        if part is None or _repeated(self.decoder.decode(message).records) is None:
+        if part is None or _repeated(self.decoder.decode(Messages.of([value])).records) is None:
             return part
         return if_same(self, value, records, part)
 
@@ -108,7 +108,7 @@ def _of_first(groups: Ints, codes: Ints) -> Ints:
 
 
 def _two_values(records: pa.Table) -> list[Refused]:
-    """What is told of messages with two values of a series at one time."""
+    """The reports of messages with two values of a series at one time."""
     groups = _repeated(records)
     if groups is None:
         return []
@@ -141,7 +141,7 @@ def _repeated(records: pa.Table) -> Ints | None:
     values = records.column("value").to_numpy()[order]
     counts = np.append(False, values[1:] != values[:-1]) | folded(metric)[order]
     number = np.cumsum(~same) - 1
-    told = np.bincount(number[same & counts], minlength=len(order)) > 0
+    repeated = np.bincount(number[same & counts], minlength=len(order)) > 0
     groups = np.empty(len(order), np.int64)
-    groups[order] = np.where(told[number], number, -1)
-    return groups if told.any() else None
+    groups[order] = np.where(repeated[number], number, -1)
+    return groups if repeated.any() else None

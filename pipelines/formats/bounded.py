@@ -13,7 +13,7 @@ from google.protobuf.descriptor import Descriptor
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
+from engine.spec.decoder import Decoded, Decoder, Messages
 from engine.spec.record import Record
 from pipelines.contracts.records import Log
 from pipelines.formats import parts
@@ -50,9 +50,9 @@ def reason(most: int) -> str:
 def _count(value: bytes, record: type[Record], most: int) -> int:
     first = value[:64].lstrip()[:1] or value.lstrip()[:1]
     if value[:1] in (b"\n", b'"'):
-        known = [parts.of_protobuf(value, kind, most) for kind in _kinds(value, record)]
-        if known != [None] * len(known):
-            return max(filter(None, known), default=0)
+        counts = [parts.of_protobuf(value, kind, most) for kind in _kinds(value, record)]
+        if counts != [None] * len(counts):
+            return max(filter(None, counts), default=0)
     if first in (b"{", b"["):
         return parts.of_json(value, most)
     return parts.of_text(value, record is Log)
@@ -105,14 +105,7 @@ class BoundedDecoder(Decoder):
         """What some of the messages become, with their places among all."""
         keep = np.zeros(len(messages.values), np.bool_)
         keep[rows] = True
-        decoded = self.decoder.decode(messages.where(keep))
-        at = decoded.records.schema.get_field_index(ROW)
-        moved = pa.array(rows[decoded.records.column(ROW).to_numpy()].astype(np.int32), pa.int32())
-        return Decoded(
-            decoded.records.set_column(at, ROW, moved),
-            [(int(rows[row]), code, why) for row, code, why in decoded.refused],
-            [(int(rows[row]), time) for row, time in decoded.writer_watermarks],
-        )
+        return self.decoder.decode(messages.where(keep)).among(rows)
 
 
 def _pieces(rows: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:

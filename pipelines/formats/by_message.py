@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import orjson
+import pyarrow as pa
 
 from engine.formats.dead_letters import payload_text
 from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
+from engine.spec.decoder import ROW
+from engine.spec.record import Record
 from pipelines.formats.refusals import Refused, RefusedError
 
 T = TypeVar("T")
@@ -92,14 +95,33 @@ def gather(
         fine = False
     if fine:
         return parts, np.repeat(np.arange(messages, dtype=np.int32), counts), refused
-    found: list[T] = []
+    good: list[T] = []
     index: list[int] = []
     end = 0
     for row, count in enumerate(counts):
         begin, end = end, end + count
         try:
-            found += [checked(row, part) for part in parts[begin:end]]
+            good += [checked(row, part) for part in parts[begin:end]]
             index += [row] * count
         except WRONG as error:
             refused.append((row, *refusal(row, error)))
-    return found, np.array(index, np.int32), sorted(refused)
+    return good, np.array(index, np.int32), sorted(refused)
+
+
+def table(record: type[Record], rows: Sequence[tuple[Any, ...]], index: npt.NDArray[np.int32]) -> pa.Table:
+    """Rows as a decoded table.
+
+    Args:
+        record: Type of the records.
+        rows: The values of the fields of each record, in their order.
+        index: For each the index of its message, shape (n,).
+    """
+    schema = record.arrow_schema().append(pa.field(ROW, pa.int32()))
+    if not rows:
+        return schema.empty_table()
+    arrays = []
+    for column, field in zip([*columns(rows), index], schema, strict=True):
+        encoded = pa.types.is_dictionary(field.type)
+        array = pa.array(column, pa.string()).dictionary_encode() if encoded else pa.array(column, field.type)
+        arrays.append(array.cast(field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -20,6 +20,7 @@ from pipelines.formats.datadog import DatadogDecoder
 from pipelines.formats.flat_json import FlatJsonDecoder, looks_like_flat_json
 from pipelines.formats.gelf import GelfDecoder, looks_like_gelf
 from pipelines.formats.influx import InfluxDecoder
+from pipelines.formats.line_decoder import OwnLogDecoder
 from pipelines.formats.log_file import LogFileDecoder, looks_like_log_file
 from pipelines.formats.logfmt import LogfmtDecoder, looks_like_logfmt
 from pipelines.formats.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
@@ -27,22 +28,15 @@ from pipelines.formats.metricbeat import MetricbeatDecoder
 from pipelines.formats.nagios import NagiosDecoder
 from pipelines.formats.otlp_logs import OtlpLogsDecoder
 from pipelines.formats.otlp_metrics import OtlpMetricsDecoder, is_metrics
-from pipelines.formats.own_logs import OwnLogDecoder
 from pipelines.formats.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.formats.prometheus import PrometheusDecoder
-from pipelines.formats.prometheus_adapter import PrometheusAdapterDecoder
-from pipelines.formats.prometheus_api import PrometheusApiDecoder
+from pipelines.formats.prometheus_json import PrometheusAdapterDecoder, PrometheusApiDecoder
 from pipelines.formats.remote_write import RemoteWriteDecoder
 from pipelines.formats.remote_write_protocol import is_remote_write
 from pipelines.formats.rsyslog import RsyslogDecoder
 from pipelines.formats.rules import RULES, Rules
 from pipelines.formats.shipped_logs import ShippedLogsDecoder
-from pipelines.formats.splunk import (
-    SplunkEventsDecoder,
-    SplunkMetricsDecoder,
-    looks_like_events,
-    looks_like_metrics,
-)
+from pipelines.formats.splunk import SplunkEventsDecoder, SplunkMetricsDecoder, looks_like_events, looks_like_metrics
 from pipelines.formats.statsd import StatsdDecoder
 from pipelines.formats.statsd_events import StatsdEventsDecoder
 from pipelines.formats.statsd_events import begins as begins_with_event

@@ -5,7 +5,7 @@ Sources: the CloudWatch user guide, "JSON format" of metric streams; the API ref
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,8 @@ class CloudwatchDecoder(MessageDecoder):
         for one in message if type(message) is list else (message,):
             yield from self._results(one) if "MetricDataResults" in one else self._record(one)
 
-    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        return None
-
-    def _record(self, given: Any) -> Iterator[Sample]:
-        dimensions, value = dict(given["dimensions"]), given["value"]
+    def _record(self, record: Any) -> Iterator[Sample]:
+        dimensions, value = dict(record["dimensions"]), record["value"]
         machine, instance = self.labels.apply(dimensions.items())
         if not machine:
             name = next((each for each in _MACHINES if each in dimensions), None)
@@ -55,17 +52,17 @@ class CloudwatchDecoder(MessageDecoder):
                 raise RefusedError(MACHINE_UNKNOWN, _DIMENSION.format(known=", ".join(_MACHINES)))
             machine = dimensions.pop(name)
             instance = self.labels.apply((("host", machine), *dimensions.items()))[1] if dimensions else ""
-        time, metric = moment(given["timestamp"]), f"{given['namespace']}.{given['metric_name']}"
+        time, metric = moment(record["timestamp"]), f"{record['namespace']}.{record['metric_name']}"
         if value["count"] > 0:
             yield time, machine, short(f"{metric}.mean{instance}"), value["sum"] / value["count"], "gauge"
             yield time, machine, short(f"{metric}.min{instance}"), float(value["min"]), "gauge"
             yield time, machine, short(f"{metric}.max{instance}"), float(value["max"]), "gauge"
-        if given.get("unit") in _ADDED_UP or value["count"] <= 0:
+        if record.get("unit") in _ADDED_UP or value["count"] <= 0:
             yield time, machine, short(f"{metric}.sum{instance}"), float(value["sum"]), "count"
 
-    def _results(self, given: Any) -> Iterator[Sample]:
+    def _results(self, answer: Any) -> Iterator[Sample]:
         count = 0
-        for result in given["MetricDataResults"]:
+        for result in answer["MetricDataResults"]:
             machine, _, metric = result["Label"].partition(" ")
             if not machine or not metric:
                 raise RefusedError(MACHINE_UNKNOWN, f"{result['Label'][:80]!r}: {_LABEL}")

@@ -58,9 +58,9 @@ class DockerDecoder(TextLogDecoder):
     accepted = 'accepted: {"log":"text","stream":"stdout","time":"2026-11-21T00:27:00Z"}'
     patterns = (DOCKER, DOCKER_GOES_ON)
 
-    def finished(self, found: pl.DataFrame) -> pl.DataFrame:
-        found = found.with_columns(program=pl.col("program").str.extract(_TAG))
-        escaped = found["message"].str.contains("\\", literal=True).fill_null(value=False)
+    def finished(self, lines: pl.DataFrame) -> pl.DataFrame:
+        lines = lines.with_columns(program=pl.col("program").str.extract(_TAG))
+        escaped = lines["message"].str.contains("\\", literal=True).fill_null(value=False)
         if not escaped.any():
-            return found
-        return found.with_columns(message=unescaped(found["message"], escaped))
+            return lines
+        return lines.with_columns(message=unescaped(lines["message"], escaped))

@@ -1,4 +1,4 @@
-"""The rule by which a user says which metrics are counters, for formats that do not tell it."""
+"""The rule by which a user says which metrics are counters, for formats that do not say it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _KNOWN = (
     *(f"node_network_transmit_{what}" for what in ("bytes", "carrier", "colls", "compressed", "drop", "errs", "fifo",
                                                    "packets")),
 )  # fmt: skip
-"""Counters of Telegraf's inputs, of SNMP, and of the node exporter, for formats and scrapes that tell no types.
+"""Counters of Telegraf's inputs, of SNMP, and of the node exporter, for formats and scrapes without types.
 
 Source: the documentation of the inputs, and the files that they read.
 """
@@ -61,7 +61,7 @@ class CounterRule:
 
     Args:
         globs: Those that a user says are; each is of a metric's name without its instance.
-        well_known: Whether the well-known ones are, too; no format that tells the kind of its metrics needs that.
+        well_known: Whether the well-known ones are, too; formats that name the kind of their metrics do not need that.
 
     >>> CounterRule().says("snmp.ifHCInOctets"), CounterRule().says("mem.used")
     (True, False)

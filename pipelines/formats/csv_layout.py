@@ -1,4 +1,4 @@
-"""What the columns of a CSV message are for: told by the names in its header and by the settings."""
+"""What the columns of a CSV message are for, by the names in its header and by the settings."""
 
 from __future__ import annotations
 

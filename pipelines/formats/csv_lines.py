@@ -1,4 +1,4 @@
-"""The decoder of CSV: a message is a header and lines, in wide form (a metric a column) or in long form."""
+"""The decoder of CSV: a message is a header and lines, in wide form (a column for each metric) or in long form."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from pipelines.contracts.tables.columns import VALUE, distinct, lower
 from pipelines.contracts.tables.exports import MARK, Header, Headers, is_restart, plain, several
 from pipelines.contracts.tables.numbers import read_numbers
 from pipelines.contracts.tables.times import ACCEPTED, read_times
-from pipelines.formats.coded import codes_of, pairs_of
 from pipelines.formats.counters import COUNTERS, CounterRule
 from pipelines.formats.csv_layout import CSV, LONGEST_HEADER, CsvRule, Layout
 from pipelines.formats.labels import LABELS, LabelRule
 from pipelines.formats.measurement import TEXT, TextRule
 from pipelines.formats.refusals import FORMAT_UNKNOWN, LINE_INVALID, MESSAGE_EMPTY, Refusals, RefusedError
-from pipelines.formats.samples import Coded, if_same, short, table
+from pipelines.formats.samples import Coded, codes_of, if_same, pairs_of, short, table
 
 _ROW, _LINE = f"{MARK}row", f"{MARK}line"
 
@@ -77,17 +76,9 @@ class _Table:
     doubtful: list[int]
 
 
-@dataclass
-class _Found:
-    """Columns of samples, shape (n,) each; ``lines``, then ``at``, sort the samples of a message."""
-
-    rows: list[Ints] = field(default_factory=list)
-    lines: list[Ints] = field(default_factory=list)
-    at: list[Ints] = field(default_factory=list)
-    times: list[Ints] = field(default_factory=list)
-    entities: list[Ints] = field(default_factory=list)
-    metrics: list[Ints] = field(default_factory=list)
-    values: list[npt.NDArray[np.float64]] = field(default_factory=list)
+_Samples = tuple[Ints, Ints, Ints, Ints, Ints, Ints, npt.NDArray[np.float64]]
+"""(message, line, place, time, code of the machine, code of the metric, value) by column; line and place sort them."""
+_NO_SAMPLES: _Samples = (*(np.zeros((6, 0), np.int64)), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -116,17 +107,14 @@ class CsvDecoder(Decoder):
                 self._read(row, value or b"", groups)
             except RefusedError as error:
                 refusals.add(row, error.code, str(error))
-        found, entities, metrics = _Found(), {"": 0}, {"": 0}
+        samples, entities, metrics = [_NO_SAMPLES], {"": 0}, {"": 0}
         for (header, _), lines in groups.items():
             try:
-                self._samples(self._table(header, lines), refusals, found, entities, metrics)
+                self._samples(self._table(header, lines), refusals, samples, entities, metrics)
             except RefusedError as error:
                 for row in dict.fromkeys(lines.rows):
                     refusals.add(row, error.code, str(error))
-        rows, numbers, at, times, entity, metric, values = (
-            np.concatenate([*arrays, np.zeros(0, arrays[0].dtype if arrays else np.int64)])
-            for arrays in (found.rows, found.lines, found.at, found.times, found.entities, found.metrics, found.values)
-        )
+        rows, numbers, at, times, entity, metric, values = map(np.concatenate, zip(*samples, strict=True))
         order = np.lexsort((at, numbers, rows))
         names = list(metrics)
         counter = np.array([self.counters.says(name.partition("{")[0]) for name in names], np.int64)
@@ -234,8 +222,9 @@ class CsvDecoder(Decoder):
         return _Table(names, layout, columns, rows, numbers, begins, values, texts, labels, doubtful)
 
     def _samples(
-        self, read: _Table, refusals: Refusals, found: _Found, entities: dict[str, int], metrics: dict[str, int]
-    ) -> None:
+        self, read: _Table, refusals: Refusals, samples: list[_Samples], entities: dict[str, int],
+        metrics: dict[str, int],
+    ) -> None:  # fmt: skip
         """Adds the samples of lines with the same header."""
         rows, layout, labels = read.rows, read.layout, read.labels
         for line in read.doubtful:
@@ -257,15 +246,11 @@ class CsvDecoder(Decoder):
             there = np.flatnonzero(~np.isnan(values) & ~labels[at])
             if not len(there):
                 continue
-            codes, known = _names(name, named, series, [inside for _, inside in applied])
-            numbered = np.array([metrics.setdefault(metric, len(metrics)) for metric in known], np.int64)
-            found.rows.append(rows[there])
-            found.lines.append(read.numbers[there])
-            found.at.append(there * len(read.header) + place)
-            found.times.append(times[there])
-            found.entities.append(entity[there])
-            found.metrics.append(numbered[codes][there])
-            found.values.append(values[there])
+            codes, metric_names = _names(name, named, series, [inside for _, inside in applied])
+            numbered = np.array([metrics.setdefault(metric, len(metrics)) for metric in metric_names], np.int64)
+            places, metric = there * len(read.header) + place, numbered[codes][there]
+            own = (rows[there], read.numbers[there], places, times[there], entity[there], metric, values[there])
+            samples.append(own)
         for row, fields in text_in.items():
             refusal = self.text.refusal(fields)
             refusals.parts += [(row, *refusal)] if refusal else []
@@ -287,7 +272,7 @@ class CsvDecoder(Decoder):
     ) -> tuple[Ints, list[tuple[tuple[str, str], ...]]]:  # fmt: skip
         """The number of each line's machine and labels among the distinct ones; and these as names and values."""
         name = self.labels.machine[0] if self.labels.machine else ""
-        told = [((name, text),) if text else () for text in machines]
+        machine_labels = [((name, text),) if text else () for text in machines]
 
         def joined(
             before: tuple[Ints, list[tuple[tuple[str, str], ...]]], at: int
@@ -298,7 +283,7 @@ class CsvDecoder(Decoder):
             pairs = zip(first.tolist(), second.tolist(), strict=True)
             return both, [(*before[1][one], (header[at].strip(), texts[two])) for one, two in pairs]
 
-        start: tuple[Ints, list[tuple[tuple[str, str], ...]]] = (machine, list(told))
+        start: tuple[Ints, list[tuple[tuple[str, str], ...]]] = (machine, list(machine_labels))
         return reduce(joined, [at for at, mask in labels.items() if mask.any()], start)
 
 

@@ -5,7 +5,7 @@ Source: Datadog's API reference, "Submit metrics" v1 and v2.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,7 @@ from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, RefusedEr
 from pipelines.formats.remembering import remembered
 from pipelines.formats.samples import short
 
-_KINDS = {
-    "count": "count",
-    "rate": "rate",
-    "gauge": "gauge",
-    0: "gauge",
-    1: "count",
-    2: "rate",
-    3: "gauge",
-    None: "gauge",
-}
+_KINDS = {"count": "count", "rate": "rate", 1: "count", 2: "rate", **dict.fromkeys(("gauge", 0, 3, None), "gauge")}
 """The kind of a metric by its type: a text in version 1, a number in version 2."""
 
 
@@ -69,9 +60,6 @@ class DatadogDecoder(MessageDecoder):
         if not count:
             raise RefusedError(MESSAGE_EMPTY, "no series has a point")
 
-    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        return None
-
 
 @remembered(1 << 17, lambda rule, host, tags: len(host) + sum(map(len, tags)))
 def _named(rule: LabelRule, host: str, tags: tuple[str, ...]) -> tuple[str, str]:
@@ -81,15 +69,15 @@ def _named(rule: LabelRule, host: str, tags: tuple[str, ...]) -> tuple[str, str]
 
 def _labels(series: Any, tags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """The tags of a series, each with the values that it has, and what names its machine."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for tag in tags:
         name, mark, value = tag.partition(":")
-        given = value if mark else "true"
-        found[name] = f"{found[name]},{given}" if name in found else given
+        text = value if mark else "true"
+        labels[name] = f"{labels[name]},{text}" if name in labels else text
     for resource in series.get("resources") or ():
-        found["host" if resource["type"] == "host" else str(resource["type"])] = str(resource["name"])
+        labels["host" if resource["type"] == "host" else str(resource["type"])] = str(resource["name"])
     if series.get("device"):
-        found["device"] = str(series["device"])
+        labels["device"] = str(series["device"])
     if series.get("host"):
-        found["host"] = str(series["host"])
-    return tuple(found.items())
+        labels["host"] = str(series["host"])
+    return tuple(labels.items())

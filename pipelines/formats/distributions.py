@@ -33,29 +33,29 @@ def weighted(pairs: Iterable[tuple[float, float]], counting: str = "count") -> I
     [('.count', (), 3.0), ('.sum', (), 5.0), ('.min', (), 1.0), ('.max', (), 3.0), ('', (('quantile', '0.5'),), 1.0),
      ('', (('quantile', '0.95'),), 3.0), ('', (('quantile', '0.99'),), 3.0)]
     """
-    known = []
+    observed = []
     for value, weight in pairs:
         if isinstance(value, bool) or isinstance(weight, bool) or not (math.isfinite(value) and math.isfinite(weight)):
             raise ValueError("a value or its frequency is no finite number")
         if weight < 0:
             raise ValueError("a frequency is negative")
         if weight:
-            known.append((float(value), float(weight)))
-    total = sum(weight for _, weight in known)
+            observed.append((float(value), float(weight)))
+    total = sum(weight for _, weight in observed)
     yield ".count", (), total, counting
-    yield ".sum", (), sum(value * weight for value, weight in known), counting
-    if not known:
+    yield ".sum", (), sum(value * weight for value, weight in observed), counting
+    if not observed:
         return
-    known.sort()
-    yield ".min", (), known[0][0], "gauge"
-    yield ".max", (), known[-1][0], "gauge"
-    wanted, below = iter([(share, share * total) for share in QUANTILES]), 0.0
-    share, least = next(wanted)
-    for value, weight in known:
+    observed.sort()
+    yield ".min", (), observed[0][0], "gauge"
+    yield ".max", (), observed[-1][0], "gauge"
+    ranks, below = iter([(share, share * total) for share in QUANTILES]), 0.0
+    share, least = next(ranks)
+    for value, weight in observed:
         below += weight
-        while below >= least or value == known[-1][0]:
+        while below >= least or value == observed[-1][0]:
             yield "", (("quantile", f"{share:g}"),), value, "gauge"
-            share, least = next(wanted, (0.0, math.inf))
+            share, least = next(ranks, (0.0, math.inf))
             if least == math.inf:
                 return
 
@@ -86,9 +86,9 @@ def of_interval(
         return
     if total is not None and math.isfinite(total):
         yield ".mean", (), total / count, "latency"
-    found = bucket_quantile(SLOW, bounds, counts, extremes)
-    if found is not None:
-        yield ".p95", (), found, "latency"
+    quantile = bucket_quantile(SLOW, bounds, counts, extremes)
+    if quantile is not None:
+        yield ".p95", (), quantile, "latency"
 
 
 def bucket_quantile(
@@ -116,13 +116,13 @@ def bucket_quantile(
     if len(counts) != len(bounds) + 1 or not bounds or not rising or whole <= 0:
         return None
     least, most = extremes
-    wanted, up_to = share * whole, list(accumulate(counts))
+    rank, up_to = share * whole, list(accumulate(counts))
     filled = [place for place, within in enumerate(counts) if within]
-    place = next((each for each in filled if up_to[each] >= wanted), filled[-1])
+    place = next((each for each in filled if up_to[each] >= rank), filled[-1])
     first = min(0.0, bounds[0]) if least == -math.inf else least
     lower = bounds[place - 1] if place else first
     upper = bounds[place] if place < len(bounds) else bounds[-1] if most == math.inf else most
     lower, upper = max(lower, least), min(upper, most)
-    part = (wanted - up_to[place] + counts[place]) / counts[place]
-    found = lower + (upper - lower) * part if upper > lower else upper
-    return found if math.isfinite(found) else None
+    part = (rank - up_to[place] + counts[place]) / counts[place]
+    quantile = lower + (upper - lower) * part if upper > lower else upper
+    return quantile if math.isfinite(quantile) else None

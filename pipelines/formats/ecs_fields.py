@@ -74,8 +74,8 @@ ABOUT = frozenset(
             "input",
             "labels",
         ),
-        *("log", "message", "metricset", "network", "observer", "orchestrator", "os", "related", "server", "service"),
-        *("source", "stream", "tags", "url", "user", "user_agent", "container", "process"),
+        *("labels", "log", "message", "metricset", "network", "observer", "orchestrator", "os", "related", "server"),
+        *("service", "source", "stream", "tags", "url", "user", "user_agent", "container", "process"),
     )
 )
 """Top-level fields of ECS: they say about what and from where a document is. All others are a module's own."""

@@ -29,7 +29,7 @@ _OTHERS = re.compile(
     rb'"(?:message|log|msg|MESSAGE|short_message|Message|full_message|body|text)"\s*:\s*"'
     rb'|"(?:ecs|metricset|_index|_source|resourceMetrics|resourceLogs|resourceSpans|scopeMetrics|dstypes)"\s*:'
 )
-"""What tells log lines, documents of Elasticsearch and other formats."""
+"""What shows that a message is of log lines, a document of Elasticsearch, or of another format."""
 _SHARED = frozenset({"tags", "labels", "dimensions"})
 """Objects whose fields are labels of all numbers of the message, under their own names."""
 _LONG = ("keyspace",)
@@ -84,13 +84,13 @@ class FlatJsonDecoder(MessageDecoder):
         yield from self.read(message)[0]
 
     def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
-        found: list[Sample] = []
+        samples: list[Sample] = []
         texts: set[str] = set()
         for one in message if type(message) is list else (message,):
-            found += self._of_object(one, texts)
-        if not found:
+            samples += self._of_object(one, texts)
+        if not samples:
             raise RefusedError(MESSAGE_EMPTY, "the message holds no number")
-        return found, self.text.refusal(texts) if texts else None
+        return samples, self.text.refusal(texts) if texts else None
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         message, flat = json_of(value), []
@@ -113,18 +113,15 @@ class FlatJsonDecoder(MessageDecoder):
         """The labels that may name the machine and may stand in an object of their own."""
         return tuple((name, name.split(".")) for name in self.labels.machine if "." in name)
 
-    def _of_object(self, given: Any, texts: set[str]) -> list[Sample]:
-        if type(given) is not dict:
+    def _of_object(self, fields: Any, texts: set[str]) -> list[Sample]:
+        if type(fields) is not dict:
             raise TypeError("accepted: an object of numbers and labels, or a list of such objects")
-        time, named = self._time(given), None
-        for each in (*self.csv.metric, *_LONG):
-            if type(given.get(each)) is str:
-                named = each
-                break
-        found: list[Sample] = []
+        named = next((name for name in (*self.csv.metric, *_LONG) if type(fields.get(name)) is str), None)
+        time = self._time(fields)
+        samples: list[Sample] = []
         before: Labels | None = None
         machine = instance = ""
-        for path, value, labels in self._numbers(given, texts):
+        for path, value, labels in self._numbers(fields, texts):
             if labels is not before:
                 before = labels
                 mine = labels if named is None else tuple(label for label in labels if label[0] != named)
@@ -133,30 +130,30 @@ class FlatJsonDecoder(MessageDecoder):
                     raise RefusedError(MACHINE_UNKNOWN, no_machine(label for label, _ in labels))
             name = path
             if named is not None:
-                name = given[named] if path == "value" else f"{given[named]}.{path}"
+                name = fields[named] if path == "value" else f"{fields[named]}.{path}"
             kind = "counter" if self.counters.says(name) else "gauge"
-            found.append((time, machine, short(f"{name}{instance}"), value, kind))
-        long = sum(not each[2] for each in found)
-        if len({each[1:3] for each in found}) < len(found) and not long:
+            samples.append((time, machine, short(f"{name}{instance}"), value, kind))
+        long = any(not metric for _, _, metric, _, _ in samples)
+        if len({sample[1:3] for sample in samples}) < len(samples) and not long:
             raise ValueError("two numbers have one name and labels; accepted: objects in a list that differ in a text")
-        return found
+        return samples
 
-    def _time(self, given: dict[str, Any]) -> int | None:
+    def _time(self, fields: dict[str, Any]) -> int | None:
         """The time of an object in epoch milliseconds, if it has one."""
         times = self._times
-        names = [name for name in given if name in times and given[name] is not None]
+        names = [name for name in fields if name in times and fields[name] is not None]
         if not names:
             return None
         name = min(names, key=times.__getitem__)
         try:
-            return moment(given[name])
+            return moment(fields[name])
         except ValueError:
-            raise ValueError(f"{name} is {str(given[name])[:80]!r}; accepted: ISO 8601, or an epoch") from None
+            raise ValueError(f"{name} is {str(fields[name])[:80]!r}; accepted: ISO 8601, or an epoch") from None
 
-    def _numbers(self, given: dict[str, Any], texts: set[str]) -> list[Number]:
+    def _numbers(self, fields: dict[str, Any], texts: set[str]) -> list[Number]:
         shared: list[tuple[str, str]] = []
         rest: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in fields.items():
             if name in _SHARED and type(value) is dict:
                 shared += ((key, str(each)) for key, each in value.items() if type(each) in (str, int, float))
             elif name == "value" and type(value) is str:
@@ -169,9 +166,9 @@ class FlatJsonDecoder(MessageDecoder):
                 inside = inside.get(part) if type(inside) is dict else None
             if type(inside) is str:
                 shared.append((path, inside))
-        found: list[Number] = []
-        _walk(rest, "", tuple(shared), found, texts, 0)
-        return found
+        numbers: list[Number] = []
+        _walk(rest, "", tuple(shared), numbers, texts, 0)
+        return numbers
 
 
 def _number(text: str) -> float | str:
@@ -182,39 +179,39 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _walk(given: dict[str, Any], prefix: str, labels: Labels, found: list[Number], texts: set[str], depth: int) -> None:
+def _walk(tree: dict[str, Any], path: str, labels: Labels, numbers: list[Number], texts: set[str], depth: int) -> None:
     """Adds the numbers of an object, and of those inside it; and the names of texts that are no labels."""
     if depth > _DEEPEST:
         raise ValueError(f"objects are nested more than {_DEEPEST} deep")
-    numbers: list[tuple[str, float]] = []
+    own_numbers: list[tuple[str, float]] = []
     inside: list[tuple[str, Any]] = []
     own: list[tuple[str, str]] = []
-    for key, value in given.items():
+    for key, value in tree.items():
         kind = type(value)
         if kind is float or kind is int or kind is bool:
-            numbers.append((prefix + key, float(value)))
+            own_numbers.append((path + key, float(value)))
         elif kind is dict or kind is list:
-            inside.append((prefix + key, value))
+            inside.append((path + key, value))
         elif kind is str and value and not _DATE.match(value):
             if _LABEL.fullmatch(value):
-                own.append((prefix + key, value))
+                own.append((path + key, value))
             else:
-                texts.add(prefix + key)
+                texts.add(path + key)
     labels = (*labels, *own) if own else labels
-    found += [(name, value, labels) for name, value in numbers]
+    numbers += [(name, value, labels) for name, value in own_numbers]
     for name, value in inside:
         if type(value) is dict:
-            _walk(value, f"{name}.", labels, found, texts, depth + 1)
+            _walk(value, f"{name}.", labels, numbers, texts, depth + 1)
         else:
-            _walk_list(value, name, labels, found, texts, depth)
+            _walk_list(value, name, labels, numbers, texts, depth)
 
 
-def _walk_list(given: list[Any], name: str, labels: Labels, found: list[Number], texts: set[str], depth: int) -> None:
+def _walk_list(tree: list[Any], name: str, labels: Labels, numbers: list[Number], texts: set[str], depth: int) -> None:
     """Adds the numbers in a list, and those of objects in it."""
-    if len(given) > _MOST_LISTED:
+    if len(tree) > _MOST_LISTED:
         raise ValueError(f"{name[:80]} is a list of more than {_MOST_LISTED}")
-    for at, each in enumerate(given):
-        if type(each) is dict:
-            _walk(each, f"{name}.", labels, found, texts, depth + 1)
-        elif type(each) in (int, float):
-            found.append((f"{name}.{at}", float(each), labels))
+    for at, element in enumerate(tree):
+        if type(element) is dict:
+            _walk(element, f"{name}.", labels, numbers, texts, depth + 1)
+        elif type(element) in (int, float):
+            numbers.append((f"{name}.{at}", float(element), labels))

@@ -64,9 +64,9 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
 
 def _plain(lines: pl.DataFrame) -> pl.DataFrame:
     line = pl.col("line").str.split(" ").list.eval(pl.element().filter(pl.element() != ""))
-    found = lines.select("row", "number", parts=line)
+    split = lines.select("row", "number", parts=line)
     parts = pl.col("parts")
-    found = found.select(
+    split = split.select(
         *("row", "number"),
         head=parts.list.get(0, null_on_oob=True),
         fields=parts.list.get(1, null_on_oob=True).str.split(","),
@@ -74,7 +74,7 @@ def _plain(lines: pl.DataFrame) -> pl.DataFrame:
         surplus=parts.list.len() > 3,
     ).explode("fields")
     pair = pl.col("fields").str.split_exact("=", 1)
-    return found.select(
+    return split.select(
         *("row", "number", "head"),
         key=pair.struct.field("field_0"),
         raw=pair.struct.field("field_1"),
@@ -88,47 +88,47 @@ def _quoted(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
     The texts are taken out of the lines, which are then split as if they were plain, and put back.
     """
-    found = _plain(lines.with_columns(pl.col("line").str.replace_all(_QUOTED, _EMPTY)))
+    split = _plain(lines.with_columns(pl.col("line").str.replace_all(_QUOTED, _EMPTY)))
     emptied, key = pl.col("raw") == _EMPTY, pl.col("key")
     quotes = [pl.col(name).str.contains('"', literal=True) for name in ("head", "key", "stamp")]
     quotes += [pl.col("raw").str.contains('"', literal=True) & ~emptied]
-    odd = found.filter(pl.any_horizontal("surplus", *quotes, key == "", key.is_null(), pl.col("raw").is_null()))
+    odd = split.filter(pl.any_horizontal("surplus", *quotes, key == "", key.is_null(), pl.col("raw").is_null()))
     others = lines.clear()
     if odd.height:
-        found = found.join(odd, on=("row", "number"), how="anti", maintain_order="left")
+        split = split.join(odd, on=("row", "number"), how="anti", maintain_order="left")
         others = lines.join(odd, on=("row", "number"), how="semi", maintain_order="left")
         lines = lines.join(odd, on=("row", "number"), how="anti", maintain_order="left")
     texts = lines["line"].str.extract_all(_QUOTED).explode()
-    number = found.select((emptied.cast(pl.Int64).cum_sum() - 1).clip(0)).to_series()
-    return found.with_columns(raw=pl.when(emptied).then(texts.gather(number)).otherwise("raw")), others
+    number = split.select((emptied.cast(pl.Int64).cum_sum() - 1).clip(0)).to_series()
+    return split.with_columns(raw=pl.when(emptied).then(texts.gather(number)).otherwise("raw")), others
 
 
 def _special(lines: pl.DataFrame) -> pl.DataFrame:
-    found = lines.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("outer")).unnest("outer")
-    found = found.with_columns(pl.col("rest").str.extract_groups(_REST).alias("inner")).unnest("inner")
+    split = lines.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("outer")).unnest("outer")
+    split = split.with_columns(pl.col("rest").str.extract_groups(_REST).alias("inner")).unnest("inner")
     listed = pl.col("fields").str.extract_all(_FIELD)
     whole = listed.list.eval(pl.element().str.len_bytes()).list.sum() + listed.list.len() - 1
     stamp = pl.col("tail").str.strip_chars(" ")
-    found = found.select(
+    split = split.select(
         *("row", "number", "head"),
         fields=listed,
         stamp=pl.when(stamp != "").then(stamp),
         surplus=whole != pl.col("fields").str.len_bytes(),
     ).explode("fields")
-    pairs = found.with_columns(pl.col("fields").str.extract_groups(_PAIR).alias("pair")).unnest("pair")
+    pairs = split.with_columns(pl.col("fields").str.extract_groups(_PAIR).alias("pair")).unnest("pair")
     return pairs.select("row", "number", "head", "key", "raw", "stamp", "surplus")
 
 
-def _valued(found: pl.DataFrame) -> pl.DataFrame:
+def _valued(raw_fields: pl.DataFrame) -> pl.DataFrame:
     raw = pl.col("raw")
     text = raw.str.contains(_TEXT)
     whole = raw.str.contains(_WHOLE)
     digits = pl.when(whole).then(raw.str.head(-1)).otherwise(raw)
     number = pl.when(whole | raw.str.contains(_NUMBER)).then(digits.cast(pl.Float64, strict=False))
     flag = raw.replace_strict(_FLAGS, default=None, return_dtype=pl.Float64)
-    found = found.with_columns(value=number, text=text.fill_null(False))
-    if found["value"].null_count() > found["text"].sum():
-        found = found.with_columns(value=pl.coalesce("value", flag))
+    raw_fields = raw_fields.with_columns(value=number, text=text.fill_null(False))
+    if raw_fields["value"].null_count() > raw_fields["text"].sum():
+        raw_fields = raw_fields.with_columns(value=pl.coalesce("value", flag))
     stamped = pl.col("stamp").is_null() | pl.col("stamp").str.contains(_STAMP)
     time = pl.col("stamp").cast(pl.Int64, strict=False)
     wrong = (
@@ -145,7 +145,7 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("value").is_null() & ~pl.col("text"))
         .then(pl.lit('a value is no number, no flag, and no text in "quotes"'))
     )
-    return found.with_columns(time, wrong=wrong).drop("surplus")
+    return raw_fields.with_columns(time, wrong=wrong).drop("surplus")
 
 
 @remembered(_CACHED, len)

@@ -25,7 +25,7 @@ def _of_text(text: str) -> int:
         raise ValueError(f"{text[:60]!r} is no time; {ACCEPTED}") from None
 
 
-def moment(given: Any) -> int:
+def moment(time: Any) -> int:
     """Epoch milliseconds of a time.
 
     Raises:
@@ -36,8 +36,8 @@ def moment(given: Any) -> int:
     >>> moment("1795220820013000")  # journald writes microseconds as text
     1795220820013
     """
-    if isinstance(given, str):
-        return _of_text(given)
-    if type(given) not in (int, float):
-        raise ValueError(f"{given!r} is no time; {ACCEPTED}")
-    return epoch_ms(given) if isinstance(given, int) else round(given * 1000 if abs(given) < 1e11 else given)
+    if isinstance(time, str):
+        return _of_text(time)
+    if type(time) not in (int, float):
+        raise ValueError(f"{time!r} is no time; {ACCEPTED}")
+    return epoch_ms(time) if isinstance(time, int) else round(time * 1000 if abs(time) < 1e11 else time)

@@ -135,5 +135,5 @@ def machine_and_port(value: str) -> tuple[str, str]:
     """The machine and the port of a label that names a machine; an empty port if it has none."""
     if type(value) is str and ":" not in value:
         return value, ""
-    found = _WITH_PORT.fullmatch(value) if len(value) <= _LONGEST_WITH_PORT else None
-    return (found[1] or found[2] or "", found[3]) if found else (value, "")
+    match = _WITH_PORT.fullmatch(value) if len(value) <= _LONGEST_WITH_PORT else None
+    return (match[1] or match[2] or "", match[3]) if match else (value, "")

@@ -1,18 +1,20 @@
-"""The base of decoders of log lines: what is common to JSON formats whose messages hold one or several lines."""
+"""The base of decoders of log lines in JSON, whose messages hold one or several; and the decoder of our own."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
-from pipelines.formats.by_message import WRONG, columns, gather, json_of, refusal_of
+from pipelines.formats.by_message import WRONG, columns, gather, json_of, refusal_of, table
 from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
 from pipelines.formats.samples import LONGEST
 
@@ -57,7 +59,7 @@ class LineDecoder(Decoder):
 def collect(messages: int, lines_of: Callable[[int], Iterable[Line | None]], format_name: str) -> Decoded:
     """The lines of messages as columns of `Log`; messages without a line, or with a wrong one, are refused.
 
-    A message of which only some parts hold no line is used, and told.
+    A message of which only some parts hold no line is used, and reported.
 
     Args:
         messages: How many messages there are.
@@ -75,7 +77,7 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line | None]], for
             without[row] = (len(parts) - len(there), len(parts))
         return there
 
-    found, index, refused = gather(
+    lines, index, refused = gather(
         *(messages, read, lambda row, error: refusal_of(error, format_name), _are_fine),
         lambda row, line: _checked(line),
     )
@@ -84,13 +86,13 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line | None]], for
     empty[[row for row, _, _ in refused]] = False
     refused += [(row, MESSAGE_EMPTY, _NO_LINE) for row in np.flatnonzero(empty).tolist()]
     whole = {row for row, _, _ in refused}
-    told = ((row, lost, held) for row, (lost, held) in without.items() if row not in whole)
-    refused += [(row, MESSAGE_EMPTY, f"{lost} of {held} parts: {_NO_LINE}") for row, lost, held in told]
-    return Decoded(_table(found, index), sorted(refused))
+    partly = ((row, lost, held) for row, (lost, held) in without.items() if row not in whole)
+    refused += [(row, MESSAGE_EMPTY, f"{lost} of {held} parts: {_NO_LINE}") for row, lost, held in partly]
+    return Decoded(table(Log, lines, index), sorted(refused))
 
 
 def _are_fine(lines: list[Line]) -> bool:
-    """Whether `_checked` would take each line as it is; told by the column."""
+    """Whether `_checked` would take each line as it is; checked by the column."""
     if not lines:
         return True
     times, entities, programs, _, texts = columns(lines)
@@ -140,13 +142,19 @@ def _checked(line: Line) -> Line:
     return time, entity, program or NO_PROGRAM, severity, text
 
 
-def _table(found: list[Line], index: npt.NDArray[np.int32]) -> pa.Table:
-    schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
-    if not found:
-        return schema.empty_table()
-    arrays = []
-    for column, field in zip([*columns(found), index], schema, strict=True):
-        encoded = pa.types.is_dictionary(field.type)
-        array = pa.array(column, pa.string()).dictionary_encode() if encoded else pa.array(column, field.type)
-        arrays.append(array.cast(field.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
+@dataclass(frozen=True)
+class OwnLogDecoder(JsonDecoder):
+    """Decodes messages such as ``{"@timestamp": 1795220820013, "host.name": "a", "message": "no"}``."""
+
+    def decode(self, messages: Messages) -> Decoded:
+        decoded = super().decode(messages)
+        records = decoded.records
+        at = records.schema.get_field_index("program")
+        programs = records.column(at).combine_chunks()
+        if pa.types.is_dictionary(programs.type):
+            texts = pc.if_else(pc.equal(programs.dictionary, ""), NO_PROGRAM, programs.dictionary)
+            named = pc.take(texts, programs.indices).dictionary_encode().cast(programs.type)
+        else:
+            named = pc.if_else(pc.equal(programs, ""), NO_PROGRAM, programs)
+        decoded.records = records.set_column(at, records.schema.field(at), named)
+        return decoded

@@ -42,11 +42,11 @@ def of(stamps: pl.Series, arrived: pl.Series, zone: str) -> pl.Series:
     stamp = pl.col("stamp")
     frame = frame.with_columns(bsd=stamp.str.contains(_BSD), zoned=stamp.str.contains(_ZONED))
     plain = ~pl.col("bsd") & ~stamp.str.contains(_EPOCH) & (pl.col("zoned") | pl.lit(zone == "UTC"))
-    found = frame.with_columns(time=pl.when(plain).then(instants(stamp)).cast(pl.Int64))
-    found = found.with_columns(time=pl.when(stamp.is_null()).then("arrived").otherwise("time"))
-    if found["time"].null_count() == 0:
-        return found["time"]
-    days = found.with_columns(day=pl.col("arrived") // _DAY)
+    timed = frame.with_columns(time=pl.when(plain).then(instants(stamp)).cast(pl.Int64))
+    timed = timed.with_columns(time=pl.when(stamp.is_null()).then("arrived").otherwise("time"))
+    if timed["time"].null_count() == 0:
+        return timed["time"]
+    days = timed.with_columns(day=pl.col("arrived") // _DAY)
     rest = days.filter(pl.col("time").is_null()).select("stamp", "day").unique()
     others = [_one(text, day, zone) for text, day in rest.iter_rows()]
     rest = rest.with_columns(other=pl.Series(others, dtype=pl.Int64))

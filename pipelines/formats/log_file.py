@@ -1,6 +1,6 @@
 """The decoder of lines as syslog daemons write them to files: ``/var/log/syslog``, ``messages``, ``auth.log``.
 
-They are rsyslog's templates RSYSLOG_FileFormat, which omkafka uses unless it is told another, and
+They are rsyslog's templates RSYSLOG_FileFormat, which omkafka uses unless it is configured otherwise, and
 RSYSLOG_TraditionalFileFormat, as most other daemons and ``journalctl`` write.
 """
 

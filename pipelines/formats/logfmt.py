@@ -48,7 +48,7 @@ class LogfmtDecoder(TextLogDecoder):
         pairs = rest.select("line_number", pair=pl.col("line").str.extract_all(_PAIR)).explode("pair").drop_nulls()
         split = pl.col("pair").str.splitn("=", 2)
         pairs = pairs.select("line_number", key=split.struct.field("field_0"), value=split.struct.field("field_1"))
-        found = rest
+        lines = rest
         for name, keys in (*_KEYS.items(), ("entity", self.labels.machine)):
             order = {key: place for place, key in enumerate(keys)}
             mine = pairs.filter(pl.col("key").is_in(keys)).with_columns(
@@ -56,16 +56,16 @@ class LogfmtDecoder(TextLogDecoder):
             )
             best = mine.sort("key", maintain_order=True).unique("line_number", keep="first", maintain_order=True)
             best = best.select("line_number", pl.Series(name, _meant(best["value"]), pl.String))
-            found = found.join(best, on="line_number", how="left", maintain_order="left")
+            lines = lines.join(best, on="line_number", how="left", maintain_order="left")
         has_pairs = pl.col("line_number").is_in(pairs["line_number"].unique().implode())
-        given = pl.col("entity").unique().drop_nulls()
-        hosts = {text: machine_and_port(text)[0] for text in found.select(given).to_series()}
-        found = found.with_columns(
+        names = pl.col("entity").unique().drop_nulls()
+        hosts = {text: machine_and_port(text)[0] for text in lines.select(names).to_series()}
+        lines = lines.with_columns(
             pl.when(has_pairs).then(pl.coalesce("message", "line")).alias("message"),
             pl.col("entity").replace(hosts),
             *(pl.lit(None, pl.String).alias(name) for name in ("more", "stream")),
         )
-        return found.select(*("row", "number", "line"), *PARTS)
+        return lines.select(*("row", "number", "line"), *PARTS)
 
 
 def _meant(values: pl.Series) -> pl.Series:

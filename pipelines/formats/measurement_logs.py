@@ -11,11 +11,11 @@ import polars as pl
 
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.formats import influx_lines
-from pipelines.formats.coded import codes_of
 from pipelines.formats.influx import begin_lines, times_of, usable_fields
 from pipelines.formats.labels import LABELS, LabelRule
 from pipelines.formats.line_decoder import Line, LineDecoder, collect
 from pipelines.formats.refusals import Refusals, RefusedError
+from pipelines.formats.samples import codes_of
 from pipelines.formats.severities import with_level
 from pipelines.formats.telegraf import measurements, time_of
 
@@ -67,16 +67,16 @@ class InfluxLogDecoder(Decoder):
         refusals = Refusals()
         return self.of_fields(usable_fields(messages, refusals), messages, refusals)
 
-    def of_fields(self, found: pl.DataFrame, messages: Messages, refusals: Refusals) -> Decoded:
+    def of_fields(self, fields_frame: pl.DataFrame, messages: Messages, refusals: Refusals) -> Decoded:
         """Decodes the fields of messages, see `usable_fields`."""
-        begins = np.flatnonzero(begin_lines(found))
-        ends = np.append(begins, found.height)[1:]
-        first = found[begins]
-        keys, names = codes_of(found["key"])
+        begins = np.flatnonzero(begin_lines(fields_frame))
+        ends = np.append(begins, fields_frame.height)[1:]
+        first = fields_frame[begins]
+        keys, names = codes_of(fields_frame["key"])
         plain = [influx_lines.unescaped(name) for name in names]
         fields = [plain[code] for code in keys.tolist()]
-        told = zip(*(found[column].to_list() for column in ("text", "raw", "value")), strict=True)
-        values = [influx_lines.quoted(raw) if text else value for text, raw, value in told]
+        triples = zip(*(fields_frame[column].to_list() for column in ("text", "raw", "value")), strict=True)
+        values = [influx_lines.quoted(raw) if text else value for text, raw, value in triples]
         heads, texts = codes_of(first["head"])
         measured = [(name, dict(tags)) for name, tags in (influx_lines.head(text) or ("", ()) for text in texts)]
         lines = [column.tolist() for column in (times_of(first, messages), heads, begins, ends)]
@@ -88,8 +88,8 @@ class InfluxLogDecoder(Decoder):
             mine = slice(of_row[row], of_row[row + 1])
             for time, head, begin, end in zip(*(column[mine] for column in lines), strict=True):
                 name, tags = measured[head]
-                given = dict(zip(fields[begin:end], values[begin:end], strict=True))
-                line = line_of(self.labels, name, tags, given, time)
+                of_line = dict(zip(fields[begin:end], values[begin:end], strict=True))
+                line = line_of(self.labels, name, tags, of_line, time)
                 if line:
                     yield line
 
@@ -113,8 +113,8 @@ def _text_of(fields: Mapping[str, Any]) -> str:
     ('no', 'role=db state=up')
     """
     for name in _TEXTS:
-        given = fields.get(name)
-        if isinstance(given, str) and (text := given.strip()):
+        value = fields.get(name)
+        if isinstance(value, str) and (text := value.strip()):
             return text
     texts = {name: text for name, text in fields.items() if isinstance(text, str) and name not in _ABOUT}
     return " ".join(f"{name}={text}" for name, text in sorted(texts.items()) if text.strip()).strip()

@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
+from engine.spec.decoder import Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
-from pipelines.formats.by_message import columns, gather, json_of, refusal_of
+from pipelines.formats.by_message import columns, gather, json_of, refusal_of, table
 from pipelines.formats.samples import LONGEST, wrong_metric
 
 Sample = tuple[int | None, str, str, float, str]
@@ -54,11 +52,11 @@ class MessageDecoder(Decoder):
         rows, index, refused = gather(
             len(values), read, refusal, _are_fine, lambda row, sample: _checked(sample, arrived[row])
         )
-        return Decoded(_table(rows, index), sorted([*refused, *((row, *also) for row, also in left.items())]))
+        return Decoded(table(Telemetry, rows, index), sorted([*refused, *((row, *also) for row, also in left.items())]))
 
 
 def _are_fine(rows: list[Sample]) -> bool:
-    """Whether all samples have a time, and `_checked` would take each as it is; told by the column."""
+    """Whether all samples have a time, and `_checked` would take each as it is; checked by the column."""
     if not rows:
         return True
     times, entities, metrics, values, _ = columns(rows)
@@ -96,6 +94,17 @@ def number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def number_of(value: Any) -> float:
+    """A value that must be a number.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    if type(value) not in (int, float):
+        raise TypeError(f"{str(value)[:40]!r} is no number")
+    return float(value)
+
+
 def metric_name(name: str, instance: dict[str, str]) -> str:
     """The name of a metric, with its instance in braces.
 
@@ -104,13 +113,3 @@ def metric_name(name: str, instance: dict[str, str]) -> str:
     """
     inside = ",".join(f"{k}={v}" for k, v in sorted(instance.items()))
     return f"{name}{{{inside}}}" if inside else name
-
-
-def _table(rows: list[Sample], index: npt.NDArray[np.int32]) -> pa.Table:
-    schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
-    if not rows:
-        return schema.empty_table()
-    time, entity, metric, value, kind = columns(rows)
-    arrays = [pa.array(time, pa.int64()), *(pa.array(c, pa.string()).dictionary_encode() for c in (entity, metric))]
-    arrays += [pa.array(value, pa.float64()), pa.array(kind, pa.string()).dictionary_encode()]
-    return pa.Table.from_arrays([*arrays, pa.array(index)], schema=schema)

@@ -26,7 +26,7 @@ class MetricbeatDecoder(MessageDecoder):
     """Decodes documents of metricsets: each number of a module is a sample ``system.cpu.total.pct{instance}``.
 
     Fields that tell instances apart (``system.network.name``, ``process.name``, ...) become the instance; which
-    these are, and what is a counter, is told by the field definitions. ``metricset.period`` and ``event.duration``
+    these are, and what is a counter, follows from the field definitions. ``metricset.period`` and ``event.duration``
     are about the agent, and no samples. Flags are skipped; other text of a module is a dead letter. As each
     document comes alone, labels of counters are not folded.
 
@@ -51,10 +51,10 @@ class MetricbeatDecoder(MessageDecoder):
     def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
         time = moment(message["@timestamp"])
         numbers, others = _fields(message)
-        found = self._machine(message)
-        found += [(field, value) for field, value in others if isinstance(value, str) and is_dimension(field)]
-        found += [(field, str(value)) for field, value in numbers if is_id(field)]
-        (machine, inside), (_, whole) = self.labels.apply(found), self.labels.apply(found, fold=False)
+        labels = self._machine(message)
+        labels += [(field, value) for field, value in others if isinstance(value, str) and is_dimension(field)]
+        labels += [(field, str(value)) for field, value in numbers if is_id(field)]
+        (machine, inside), (_, whole) = self.labels.apply(labels), self.labels.apply(labels, fold=False)
         samples: list[Sample] = []
         for field, value in numbers:
             if not is_id(field):
@@ -63,7 +63,7 @@ class MetricbeatDecoder(MessageDecoder):
                 samples.append((time, machine, name, float(value), kind))
         for field, value in others:
             if _is_histogram(value):
-                samples += self._quantiles(time, field, found, value)
+                samples += self._quantiles(time, field, labels, value)
         if not samples:
             error = _at(message, "error.message")
             raise RefusedError(MESSAGE_EMPTY, f"the agent reports: {error[:200]}" if error else "it measures no number")
@@ -80,16 +80,16 @@ class MetricbeatDecoder(MessageDecoder):
 
     def _machine(self, message: Any) -> list[tuple[str, str]]:
         """The labels that name the machine."""
-        found = [(label, value) for label in self.labels.machine if (value := _at(message, label))]
-        if not found and (value := _at(message, "agent.name")):
-            found = [(self.labels.machine[0], value)] if self.labels.machine else []
-        if not found and not self.labels.default:
+        labels = [(label, value) for label in self.labels.machine if (value := _at(message, label))]
+        if not labels and (value := _at(message, "agent.name")):
+            labels = [(self.labels.machine[0], value)] if self.labels.machine else []
+        if not labels and not self.labels.default:
             raise RefusedError(MACHINE_UNKNOWN, no_machine(message))
-        return found
+        return labels
 
-    def _quantiles(self, time: int, field: str, found: list[tuple[str, str]], value: Any) -> Iterator[Sample]:
+    def _quantiles(self, time: int, field: str, labels: list[tuple[str, str]], value: Any) -> Iterator[Sample]:
         for part, label, number, kind in _parts(value):
-            machine, inside = self.labels.apply((*found, *label), fold=kind == "gauge")
+            machine, inside = self.labels.apply((*labels, *label), fold=kind == "gauge")
             yield time, machine, short(f"{field}{part}{inside}"), number, kind
 
 

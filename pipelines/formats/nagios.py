@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.formats.plain_lines import Found, PlainLineDecoder
+from pipelines.formats.plain_lines import LineSample, PlainLineDecoder
 from pipelines.formats.samples import short
 
 _VALUE = re.compile(r"\s*(?:'((?:[^']|'')+)'|([^\s='][^\s=]*))=(U|[-+]?[0-9.,]+(?:[eE][-+]?[0-9]+)?)([^\s;]*)(?:;\S*)?")
@@ -31,24 +31,24 @@ class NagiosDecoder(PlainLineDecoder):
     [('a', 'PING.rta', 1795220820.0, 0.5)]
     """
 
-    def samples(self, line: str) -> Iterator[Found]:
+    def samples(self, line: str) -> Iterator[LineSample]:
         fields = dict(each.split("::", 1) for each in line.split("\t") if "::" in each)
         service = fields.get("DATATYPE") == "SERVICEPERFDATA"
-        given = fields.get("SERVICEPERFDATA" if service else "HOSTPERFDATA")
+        data = fields.get("SERVICEPERFDATA" if service else "HOSTPERFDATA")
         machine, name = fields.get("HOSTNAME", ""), fields.get("SERVICEDESC", "") if service else "host"
         time = fields.get("TIMET", "")
-        if given is None or not machine or not name or not (time.isascii() and time.isdigit()) or len(time) > 12:
+        if data is None or not machine or not name or not (time.isascii() and time.isdigit()) or len(time) > 12:
             raise ValueError(_ACCEPTED)
-        at, given = 0, given.rstrip()
-        while at < len(given):
-            found = _VALUE.match(given, at)
-            if found is None:
+        at, data = 0, data.rstrip()
+        while at < len(data):
+            match = _VALUE.match(data, at)
+            if match is None:
                 raise ValueError(
-                    f"performance data {given[at : at + 40]!r}; accepted: 'label'=value[unit];warn;crit;min;max"
+                    f"performance data {data[at : at + 40]!r}; accepted: 'label'=value[unit];warn;crit;min;max"
                 )
-            at = found.end()
-            label = found[1].replace("''", "'") if found[1] else found[2]
-            value = math.nan if found[3] == "U" else float(found[3].replace(",", "."))
+            at = match.end()
+            label = match[1].replace("''", "'") if match[1] else match[2]
+            value = math.nan if match[3] == "U" else float(match[3].replace(",", "."))
             if math.isinf(value):
                 raise ValueError(f"{label[:40]}: a finite number is accepted")
             yield machine, short(f"{name}.{label}"), float(time), value

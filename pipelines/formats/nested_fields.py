@@ -33,7 +33,7 @@ def _nested(names: Sequence[Sequence[str]]) -> Alternatives:
 
 
 def flat(names: Iterable[str]) -> Alternatives:
-    """Alternatives for what `Wanted.flat` returns."""
+    """Alternatives for what `FieldNames.flat` returns."""
     return tuple((name, True, ()) for name in names)
 
 
@@ -62,47 +62,47 @@ def first(fields: Mapping[str, Any], alternatives: Alternatives, text: bool = Fa
 
 
 @dataclass
-class Wanted:
-    """What is wanted of a value: itself by a name, if it is no object; if it is one, fields inside of it.
+class FieldNames:
+    """Fields that are looked for: a value by its name if it is no object, else fields inside of it.
 
-    >>> wanted = Wanted.of(["host.name", "log.syslog.severity.code"])
+    >>> names = FieldNames.of(["host.name", "log.syslog.severity.code"])
     >>> message = {"host": {"name": "a"}, "log": {"syslog.severity": {"code": 3}}}
-    >>> wanted.each_part_is_an_object(message), wanted.flat(message)
+    >>> names.each_part_is_an_object(message), names.flat(message)
     (False, {'host.name': 'a', 'log.syslog.severity.code': 3})
     """
 
     name: str = ""
-    inside: dict[str, Wanted] = field(default_factory=dict)
+    inside: dict[str, FieldNames] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> Wanted:
-        """The fields of these names are wanted."""
-        wanted = cls()
+    def of(cls, names: Iterable[str]) -> FieldNames:
+        """The fields with some names, in which dots stand between the names of objects."""
+        root = cls()
         for name in names:
-            wanted._add(name.split("."), name)
-        return wanted
+            root._add(name.split("."), name)
+        return root
 
     def _add(self, parts: Sequence[str], name: str, depth: int = 0) -> None:
         """Adds a field by its parts, of which the names of several objects, one in another, may consist."""
         for end in range(1, len(parts) + 1):
-            part = self.inside.setdefault(".".join(parts[:end]), Wanted())
+            part = self.inside.setdefault(".".join(parts[:end]), FieldNames())
             if end == len(parts):
                 part.name = name
             elif depth < _DEEPEST:
                 part._add(parts[end:], name, depth + 1)
 
     @cached_property
-    def _with_dots(self) -> tuple[frozenset[str], tuple[tuple[str, Wanted], ...]]:
+    def _with_dots(self) -> tuple[frozenset[str], tuple[tuple[str, FieldNames], ...]]:
         """The names with dots; and the objects, without dots in their names, that may have names with dots in them."""
         names = frozenset(name for name in self.inside if "." in name)
         objects = ((name, part) for name, part in self.inside.items() if name not in names)
         return names, tuple((name, part) for name, part in objects if any(part._with_dots))
 
     def each_part_is_an_object(self, fields: Mapping[str, Any]) -> bool:
-        """Whether no wanted field has a dot in its name or in that of an object around it.
+        """Whether no such field has a dot in its name or in that of an object around it.
 
         Then each field stands in one place at most, and `first` finds it there. Otherwise it may stand in several, of
-        which the last one counts; `flat` tells it.
+        which the last one counts; `flat` returns it.
         """
         names, objects = self._with_dots
         if not names.isdisjoint(fields):
@@ -115,18 +115,18 @@ class Wanted:
         return True
 
     def flat(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The wanted fields of an object, and of objects in it, by their names with dots; the last of a name counts."""
-        found: dict[str, Any] = {}
-        self._flatten(fields, found)
-        return found
+        """These fields of an object, and of objects in it, by their names with dots; the last of a name counts."""
+        values: dict[str, Any] = {}
+        self._flatten(fields, values)
+        return values
 
-    def _flatten(self, fields: Mapping[str, Any], found: dict[str, Any]) -> None:
+    def _flatten(self, fields: Mapping[str, Any], values: dict[str, Any]) -> None:
         inside = self.inside
         for name, value in fields.items():
             part = inside.get(name)
             if part is not None:
                 if type(value) is dict:
                     if not part.inside.keys().isdisjoint(value):
-                        part._flatten(value, found)
+                        part._flatten(value, values)
                 elif part.name:
-                    found[part.name] = value
+                    values[part.name] = value

@@ -23,7 +23,7 @@ def read(value: bytes, kind: type[Any], as_json: bool | None = None) -> Any:
     Args:
         value: The message.
         kind: The type of the request.
-        as_json: Whether it is JSON; ``None``: `is_json` tells.
+        as_json: Whether it is JSON; ``None``: `is_json` decides.
 
     Raises:
         RefusedError: ``FORMAT_UNKNOWN`` if the message is neither.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from opentelemetry.proto.logs.v1.logs_pb2 import SeverityNumber
 
+T = TypeVar("T")
 Pairs = tuple[tuple[str, str], ...]
 Point = tuple[str, str, Pairs, int, float]
 """(name, kind, attributes, time in nanoseconds, value)"""
@@ -58,7 +59,11 @@ def metrics(tree: Any) -> list[tuple[Pairs, list[tuple[str, list[Point] | dict[s
         return [
             (
                 common,
-                [(_text(metric, "name"), _metric(metric)) for scope in scopes for metric in _list(scope, "metrics")],
+                [
+                    (_typed(metric, "name", str), _metric(metric))
+                    for scope in scopes
+                    for metric in _typed(scope, "metrics", list)
+                ],
             )
             for common, scopes in _resources(tree, "resourceMetrics", "scopeMetrics", "metrics")
         ]
@@ -70,7 +75,7 @@ def logs(tree: Any) -> list[tuple[Pairs, list[Record]]] | None:
     """The resources of a request with logs, each with its records; ``None`` if it does not have the usual shape."""
     try:
         return [
-            (common, [_record(record) for scope in scopes for record in _list(scope, "logRecords")])
+            (common, [_record(record) for scope in scopes for record in _typed(scope, "logRecords", list)])
             for common, scopes in _resources(tree, "resourceLogs", "scopeLogs", "logRecords")
         ]
     except (_UnusualError, TypeError, AttributeError, KeyError):
@@ -80,30 +85,30 @@ def logs(tree: Any) -> list[tuple[Pairs, list[Record]]] | None:
 def _resources(tree: Any, outer: str, inner: str, inmost: str) -> Iterator[tuple[Pairs, list[Any]]]:
     """The attributes of each resource, and its scopes."""
     _only(tree, (outer,))
-    for each in _list(tree, outer):
+    for each in _typed(tree, outer, list):
         _only(each, ("resource", inner, "schemaUrl"))
-        _text(each, "schemaUrl")
-        resource, scopes = _dict(each, "resource"), _list(each, inner)
+        _typed(each, "schemaUrl", str)
+        resource, scopes = _typed(each, "resource", dict), _typed(each, inner, list)
         _only(resource, ("attributes",))
         for scope in scopes:
             _only(scope, ("scope", inmost, "schemaUrl"))
-            _text(scope, "schemaUrl")
-            about = _dict(scope, "scope")
+            _typed(scope, "schemaUrl", str)
+            about = _typed(scope, "scope", dict)
             _only(about, ("name", "version", "attributes"))
-            _text(about, "name")
-            _text(about, "version")
-            _attributes(_list(about, "attributes"))
-        yield _attributes(_list(resource, "attributes")), scopes
+            _typed(about, "name", str)
+            _typed(about, "version", str)
+            _attributes(_typed(about, "attributes", list))
+        yield _attributes(_typed(resource, "attributes", list)), scopes
 
 
 def _metric(metric: dict[str, Any]) -> list[Point] | dict[str, Any]:
     """The data points of a gauge or a sum; the metric itself if it is something else."""
     forms = metric.keys() - _METRIC
     if forms == {"gauge"}:
-        data, kind = _dict(metric, "gauge"), "gauge"
+        data, kind = _typed(metric, "gauge", dict), "gauge"
         _only(data, ("dataPoints",))
     elif forms == {"sum"}:
-        data = _dict(metric, "sum")
+        data = _typed(metric, "sum", dict)
         _only(data, _SUM)
         temporality, monotonic = data.get("aggregationTemporality", 0), data.get("isMonotonic", False)
         if type(temporality) not in (int, str) or type(monotonic) is not bool:
@@ -112,10 +117,10 @@ def _metric(metric: dict[str, Any]) -> list[Point] | dict[str, Any]:
         kind = counting if monotonic else "gauge"
     else:
         return metric
-    _text(metric, "description")
-    _text(metric, "unit")
+    _typed(metric, "description", str)
+    _typed(metric, "unit", str)
     name, points = metric.get("name", ""), []
-    for point in _list(data, "dataPoints"):
+    for point in _typed(data, "dataPoints", list):
         if not point.keys() <= _POINT:
             raise _UnusualError
         _nanoseconds(point, "startTimeUnixNano")
@@ -151,67 +156,54 @@ def _record(record: dict[str, Any]) -> Record:
         if name in record and not _HEX.fullmatch(record[name]):
             raise _UnusualError
     pairs = _attributes(record["attributes"]) if "attributes" in record else ()
-    return pairs, body.get("stringValue", ""), time or observed, number, _text(record, "severityText")
+    return pairs, body.get("stringValue", ""), time or observed, number, _typed(record, "severityText", str)
 
 
-def _attributes(given: Any) -> Pairs:
-    if type(given) is not list:
+def _attributes(attributes: Any) -> Pairs:
+    if type(attributes) is not list:
         raise _UnusualError
     pairs = []
-    for each in given:
-        key, value = each["key"], each["value"]
-        if len(each) != 2 or len(value) != 1 or type(key) is not str:
+    for attribute in attributes:
+        key, value = attribute["key"], attribute["value"]
+        if len(attribute) != 2 or len(value) != 1 or type(key) is not str:
             raise _UnusualError
-        ((kind, told),) = value.items()
-        if kind == "stringValue" and type(told) is str:
-            pairs.append((key, told))
+        ((kind, content),) = value.items()
+        if kind == "stringValue" and type(content) is str:
+            pairs.append((key, content))
         elif kind == "intValue":
-            pairs.append((key, str(_whole(told))))
-        elif kind == "boolValue" and type(told) is bool:
-            pairs.append((key, "true" if told else "false"))
+            pairs.append((key, str(_whole(content))))
+        elif kind == "boolValue" and type(content) is bool:
+            pairs.append((key, "true" if content else "false"))
         else:
             raise _UnusualError
     return tuple(pairs)
 
 
-def _whole(given: Any) -> int:
-    if type(given) is str and _WHOLE.fullmatch(given):
-        return int(given)
-    if type(given) is int and -(2**63) <= given < 2**63:
-        return given
+def _whole(number: Any) -> int:
+    if type(number) is str and _WHOLE.fullmatch(number):
+        return int(number)
+    if type(number) is int and -(2**63) <= number < 2**63:
+        return number
     raise _UnusualError
 
 
 def _nanoseconds(fields: dict[str, Any], name: str) -> int:
-    given = fields.get(name, 0)
-    if type(given) is str and len(given) <= 19 and given.isascii() and given.isdigit():
-        return int(given)
-    if type(given) is int and given >= 0:
-        return given
+    time = fields.get(name, 0)
+    if type(time) is str and len(time) <= 19 and time.isascii() and time.isdigit():
+        return int(time)
+    if type(time) is int and time >= 0:
+        return time
     raise _UnusualError
 
 
-def _only(fields: dict[str, Any], known: Any) -> None:
-    if not fields.keys() <= set(known):
+def _only(fields: dict[str, Any], names: Any) -> None:
+    if not fields.keys() <= set(names):
         raise _UnusualError
 
 
-def _dict(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    given: dict[str, Any] = fields.get(name, _NOTHING)
-    if type(given) is not dict:
+def _typed(fields: dict[str, Any], name: str, kind: type[T]) -> T:
+    """A field of a type; empty if it is not there."""
+    value = fields[name] if name in fields else kind()
+    if type(value) is not kind:
         raise _UnusualError
-    return given
-
-
-def _list(fields: dict[str, Any], name: str) -> list[Any]:
-    given: list[Any] = fields.get(name, [])
-    if type(given) is not list:
-        raise _UnusualError
-    return given
-
-
-def _text(fields: dict[str, Any], name: str) -> str:
-    given: str = fields.get(name, "")
-    if type(given) is not str:
-        raise _UnusualError
-    return given
+    return value

@@ -53,15 +53,15 @@ class OtlpMetricsDecoder(Decoder):
         times: list[int] = []
         values: list[float] = []
         codes: list[int] = []
-        found = _SeriesFound(self.labels)
+        numbers = _SeriesNumbers(self.labels)
         for row, value in enumerate(messages.values.to_pylist()):
             arrived, held = int(messages.arrived[row]), len(rows)
             try:
                 for resource, size, points in _metrics(_resources(value or b""), self.labels):
-                    known = found.known.setdefault(resource, {})
+                    own = numbers.of_resource.setdefault(resource, {})
                     for part, kind, pairs, time, number in points:
-                        code = known.get((part, kind, pairs))
-                        codes.append(found.add(resource, size, part, kind, pairs) if code is None else code)
+                        code = own.get((part, kind, pairs))
+                        codes.append(numbers.add(resource, size, part, kind, pairs) if code is None else code)
                         rows.append(row)
                         times.append(time // 1_000_000 if time else arrived)
                         values.append(number)
@@ -71,29 +71,29 @@ class OtlpMetricsDecoder(Decoder):
             if len(rows) == held:
                 refusals.add(row, MESSAGE_EMPTY, "the request holds no data point with a value")
         series = np.array(codes, np.int64)
-        entity, metric, kinds = (np.array(each, np.int64)[series] for each in found.codes)
+        entity, metric, kinds = (np.array(each, np.int64)[series] for each in numbers.codes)
         return table(
             np.array(rows, np.int32),
             np.array(times, np.int64),
-            Coded(entity, list(found.entities)),
-            Coded(metric, list(found.metrics)),
+            Coded(entity, list(numbers.entities)),
+            Coded(metric, list(numbers.metrics)),
             np.array(values, np.float64),
-            Coded(kinds, list(found.kinds)),
+            Coded(kinds, list(numbers.kinds)),
             refusals,
         )
 
 
-class _SeriesFound:
+class _SeriesNumbers:
     """The series of some messages, each with a number.
 
     Attributes:
-        known: Their numbers, by resource, and by name, kind and attributes.
+        of_resource: Their numbers, by resource, and by name, kind and attributes.
         codes: The numbers of the machine, metric and kind of each.
     """
 
     def __init__(self, rule: LabelRule) -> None:
         self._rule = rule
-        self.known: dict[_Pairs, dict[tuple[str, str, _Pairs], int]] = {}
+        self.of_resource: dict[_Pairs, dict[tuple[str, str, _Pairs], int]] = {}
         self.codes: tuple[list[int], list[int], list[int]] = ([], [], [])
         self.entities: dict[str, int] = {}
         self.metrics: dict[str, int] = {}
@@ -107,7 +107,7 @@ class _SeriesFound:
         self.codes[0].append(self.entities.setdefault(machine, len(self.entities)))
         self.codes[1].append(self.metrics.setdefault(name, len(self.metrics)))
         self.codes[2].append(self.kinds.setdefault(kind, len(self.kinds)))
-        self.known[resource][part, kind, pairs] = number
+        self.of_resource[resource][part, kind, pairs] = number
         return number
 
 
@@ -153,8 +153,8 @@ def _metrics(resources: Iterable[_Resource], rule: LabelRule) -> Iterator[tuple[
     Raises:
         RefusedError: If the name of a metric, or the attributes, are too long.
     """
-    for given, metrics in resources:
-        pairs = _needed(rule, given)
+    for attributes, metrics in resources:
+        pairs = _needed(rule, attributes)
         size = characters(_short(pairs))
         for name, points in metrics:
             if len(name) > LONGEST:
@@ -233,13 +233,13 @@ def _of_histogram(point: Any, form: str, counting: str) -> Iterator[Part]:
     explicit = form == "histogram" and len(point.bucket_counts) == len(point.explicit_bounds) + 1
     bounds, counts = (point.explicit_bounds, point.bucket_counts) if explicit else ((), ())
     total = point.sum if point.HasField("sum") else None
-    known = [part for part in ("min", "max") if point.HasField(part)]
+    given_extremes = [part for part in ("min", "max") if point.HasField(part)]
     if total is not None and counting == "counter":
         yield ".sum", (), total, counting
-    for part in known:
+    for part in given_extremes:
         yield f".{part}", (), getattr(point, part), "gauge"
     if counting == "count":
-        extremes = (point.min if "min" in known else -inf, point.max if "max" in known else inf)
+        extremes = (point.min if "min" in given_extremes else -inf, point.max if "max" in given_extremes else inf)
         yield from of_interval(point.count, total, bounds, counts, extremes)
     elif explicit:
         limits = [*(f"{bound:g}" for bound in bounds), "+Inf"]
@@ -258,7 +258,7 @@ def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tupl
 
 
 _remembered = remembered(1 << 17, lambda rule, name, resource, pairs: len(name))(_series)
-"""Whether the attributes are short, `_SeriesFound.add` knows."""
+"""Whether the attributes are short, `_SeriesNumbers.add` knows."""
 
 
 def _distinguishes(attribute: str) -> bool:

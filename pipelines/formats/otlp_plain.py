@@ -27,7 +27,7 @@ from pipelines.formats.remembering import BUDGET, LONGEST_REMEMBERED
 from pipelines.formats.samples import LONGEST
 
 _Attributes = tuple[bytes, ...]
-_Known = dict[tuple[str | bytes, ...], bool]
+_IsPlain = dict[tuple[str | bytes, ...], bool]
 """Whether the points are plain that have a metric's name, which comes first, and attributes."""
 
 
@@ -74,9 +74,9 @@ class PlainPoints:
 
     def __init__(self, rule: LabelRule) -> None:
         self._rule = rule
-        self._known: dict[_Attributes, _Known] = {}
+        self._plain: dict[_Attributes, _IsPlain] = {}
         self._shared: dict[str | bytes, str | bytes] = {}  # so that series share what they have in common
-        BUDGET.caches += [self._known, self._shared]
+        BUDGET.caches += [self._plain, self._shared]
 
     def count(self, value: bytes) -> Counted:
         """Counts the points of a request.
@@ -90,11 +90,11 @@ class PlainPoints:
             if sum(map(len, common)) > LONGEST_REMEMBERED:
                 rest.resource_metrics.append(resource)
                 continue
-            known = self._known.get(common, {})
+            plain_series = self._plain.get(common, {})
             others = []
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
-                    counted = self._counted(common, known, metric)
+                    counted = self._counted(common, plain_series, metric)
                     if counted is None:
                         others.append(metric)
                     else:
@@ -104,7 +104,7 @@ class PlainPoints:
                 rest.resource_metrics.add(resource=resource.resource).scope_metrics.add(metrics=others)
         return Counted(samples, empty, rest.SerializeToString())
 
-    def _counted(self, common: _Attributes, known: _Known, metric: Any) -> tuple[int, int] | None:
+    def _counted(self, common: _Attributes, plain_series: _IsPlain, metric: Any) -> tuple[int, int] | None:
         """How many points of a metric hold a number, and how many hold nothing; ``None`` if not all are plain."""
         name, form = metric.name, metric.WhichOneof("data")
         if form not in ("gauge", "sum") or len(name) > LONGEST:
@@ -112,7 +112,7 @@ class PlainPoints:
         samples = empty = 0
         for point in getattr(metric, form).data_points:
             series = (name, *point.attributes)
-            plain = known.get(series)
+            plain = plain_series.get(series)
             if plain is None:
                 plain = self._learn(common, name, series[1:])
             if not plain:
@@ -134,7 +134,7 @@ class PlainPoints:
         parts: tuple[str | bytes, ...] = (name, *attributes)
         BUDGET.add((*common, *parts), None)
         series = tuple(self._shared.setdefault(each, each) for each in parts)
-        self._known.setdefault(common, {})[series] = plain
+        self._plain.setdefault(common, {})[series] = plain
         return plain
 
 

@@ -72,12 +72,12 @@ _UNKNOWN = _Field(False, None, 0)
 def _fields(kind: Descriptor) -> dict[int, _Field]:
     """The fields of a type of message, by number."""
     return {
-        each.number: _Field(
-            each.is_repeated if hasattr(each, "is_repeated") else each.label == each.LABEL_REPEATED,
-            each.message_type,
-            0 if each.message_type or each.type in _TEXTS else _WIDTHS.get(each.type, 1),
+        field.number: _Field(
+            field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED,
+            field.message_type,
+            0 if field.message_type or field.type in _TEXTS else _WIDTHS.get(field.type, 1),
         )
-        for each in kind.fields
+        for field in kind.fields
     }
 
 
@@ -147,11 +147,11 @@ def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
     """A varint and the place behind it."""
     if at < end and value[at] < 0x80:
         return value[at], at + 1
-    found = shift = 0
+    number = shift = 0
     while at < end and shift < 70:
         byte = value[at]
-        found |= (byte & 0x7F) << shift
+        number |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7
         if byte < 0x80:
-            return found, at
+            return number, at
     raise _MalformedError

@@ -19,7 +19,7 @@ from pipelines.formats.remembering import remembered
 from pipelines.formats.samples import LONGEST, Coded, divisible, table
 from pipelines.formats.text_lines import lines
 
-Found = tuple[str, str, float | None, float]
+LineSample = tuple[str, str, float | None, float]
 """(machine, metric, epoch seconds or nothing for the arrival, value)"""
 
 _PUTVAL = re.compile(
@@ -43,7 +43,7 @@ class PlainLineDecoder(Decoder):
     """Decodes lines one by one; a message with a broken line is refused as a whole."""
 
     @abstractmethod
-    def samples(self, line: str) -> Iterator[Found]:
+    def samples(self, line: str) -> Iterator[LineSample]:
         """The samples of a line.
 
         Raises:
@@ -53,33 +53,33 @@ class PlainLineDecoder(Decoder):
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
         rows: list[int] = []
-        found: list[Found] = []
+        samples: list[LineSample] = []
         for row, number, line in lines(messages.values, refusals).select("row", "number", "line").iter_rows():
             try:
                 mine = list(self.samples(line))
             except ValueError as error:
                 refusals.add(row, LINE_INVALID, f"line {number}: {error}")
                 continue
-            found += mine
+            samples += mine
             rows += [row] * len(mine)
         places = np.array(rows, np.int32)
         arrived = messages.arrived[places].tolist()
-        times = [_time(each[2], at) for each, at in zip(found, arrived, strict=True)]
+        times = [_time(sample[2], at) for sample, at in zip(samples, arrived, strict=True)]
         entities: dict[str, int] = {}
         metrics: dict[str, int] = {}
-        entity = np.array([entities.setdefault(each[0], len(entities)) for each in found], np.int64)
-        metric = np.array([metrics.setdefault(each[1], len(metrics)) for each in found], np.int64)
-        values = np.array([each[3] for each in found], np.float64)
-        kind = Coded(np.zeros(len(found), np.int64), ("gauge",))
+        entity = np.array([entities.setdefault(sample[0], len(entities)) for sample in samples], np.int64)
+        metric = np.array([metrics.setdefault(sample[1], len(metrics)) for sample in samples], np.int64)
+        values = np.array([sample[3] for sample in samples], np.float64)
+        kind = Coded(np.zeros(len(samples), np.int64), ("gauge",))
         named = Coded(entity, list(entities)), Coded(metric, list(metrics))
         return table(places, np.array(times, np.int64), *named, values, kind, refusals)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         split = lines(pa.array([value]), Refusals())["line"].to_list()
-        counts = [[each for each in self.samples(line) if not math.isnan(each[3])] for line in split]
-        if any(len(each) > 1 for each in counts) or not divisible(self, value, sum(map(len, counts))):
+        counts = [[samples for samples in self.samples(line) if not math.isnan(samples[3])] for line in split]
+        if any(len(samples) > 1 for samples in counts) or not divisible(self, value, sum(map(len, counts))):
             return None
-        kept = [line for line, each in zip(split, counts, strict=True) if each]
+        kept = [line for line, samples in zip(split, counts, strict=True) if samples]
         return "\n".join(kept[at] for at in sorted(records)).encode()
 
 
@@ -103,7 +103,7 @@ class GraphiteDecoder(PlainLineDecoder):
         if "server" not in self.labels.machine:  # as in the documentation of Graphite's tags
             object.__setattr__(self, "labels", replace(self.labels, machine=(*self.labels.machine, "server")))
 
-    def samples(self, line: str) -> Iterator[Found]:
+    def samples(self, line: str) -> Iterator[LineSample]:
         parts = line.split()
         if len(parts) != 3:
             raise ValueError("accepted: machine.metric value seconds")
@@ -124,12 +124,12 @@ class PutvalDecoder(PlainLineDecoder):
     [('a', 'cpu.cpu.idle{instance=0}', 1795220820.0, 97.5)]
     """
 
-    def samples(self, line: str) -> Iterator[Found]:
+    def samples(self, line: str) -> Iterator[LineSample]:
         command = _PUTVAL.fullmatch(line)
         if command is None:
             raise ValueError("accepted: PUTVAL host/plugin-instance/type-instance interval=10 seconds:value:value")
-        for given in command[4].split():
-            stamp, *values = given.split(":")
+        for value_list in command[4].split():
+            stamp, *values = value_list.split(":")
             time = None if stamp in ("N", "n") else _number(stamp)
             machine, metrics = _identifier(command[1] or command[2], len(values))
             for metric, value in zip(metrics, values, strict=True):

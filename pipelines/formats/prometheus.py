@@ -12,12 +12,11 @@ import polars as pl
 import pyarrow as pa
 
 from engine.spec.decoder import Decoded, Decoder, Messages
-from pipelines.formats.coded import Codes, codes_of
 from pipelines.formats.counters import COUNTERS, CounterRule
 from pipelines.formats.labels import LABELS, LabelRule
 from pipelines.formats.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
 from pipelines.formats.remembering import remembered
-from pipelines.formats.samples import Coded, divisible, short, table
+from pipelines.formats.samples import Coded, Codes, codes_of, divisible, short, table
 from pipelines.formats.text_lines import lines
 
 _VALUE = r"\s+(?<raw>[^\s{}#]+)(?:\s+(?<stamp>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?))?(?:\s+#\s.*)?$"
@@ -41,7 +40,7 @@ _QUOTED_NAME = re.compile(r'\s*"((?:[^"\\]++|\\.)*+)"\s*(?:,|$)', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\n])')
 _PARTS = r"_(?:bucket|sum|count|total|created)$"
 COUNTING = ("_total", "_bucket", "_count", "_sum")
-"""Ends of the names of counters, for samples whose type nothing tells."""
+"""Ends of the names of counters, for samples without a type."""
 _CACHED = 1 << 17
 _LONGEST_LINE = 65_536
 """The most bytes of a line; a longer one is broken."""
@@ -54,13 +53,13 @@ class PrometheusDecoder(Decoder):
     Timestamps are milliseconds, in OpenMetrics (a message that ends with ``# EOF``) seconds; a line without one has
     the time of its message's arrival. Counters, also the counts, sums and buckets of histograms, are counters, from
     which the extractor computes rates; quantiles of summaries are gauges. NaN is no value. A broken line is left out
-    and told; a message without any other is refused.
+    and reported; a message without any other is refused.
 
     If no label names the machine, ``node_uname_info`` of the node exporter in the same message does.
 
     Args:
         labels: Which labels name the machine and the series.
-        counters: Which metrics are counters where no comment tells it.
+        counters: Which metrics are counters where no comment says so.
     """
 
     labels: LabelRule = LABELS
@@ -68,29 +67,29 @@ class PrometheusDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = _typed(*_samples(messages, refusals), self.counters)
-        series, texts = codes_of(found["series"])
+        samples = _typed(*_samples(messages, refusals), self.counters)
+        series, texts = codes_of(samples["series"])
         read = [parsed(text) or ("", ()) for text in texts]
         rule = replace(self.labels, default="")
         applied = [rule.apply(labels) for _, labels in read]
         machines: dict[str, int] = {"": 0}
         entity = np.array([machines.setdefault(machine, len(machines)) for machine, _ in applied], np.int64)[series]
         if not entity.all():
-            entity = _from_uname(found["row"].to_numpy(), series, read, entity, machines)
+            entity = _from_uname(samples["row"].to_numpy(), series, read, entity, machines)
         if self.labels.default:
             entity = np.where(entity == 0, machines.setdefault(self.labels.default, len(machines)), entity)
         names = [short(f"{name}{instance}") for (name, _), (_, instance) in zip(read, applied, strict=True)]
         metrics = Coded(series, names)
-        counter = found["counter"].to_numpy().astype(np.int64)
+        counter = samples["counter"].to_numpy().astype(np.int64)
         return table(
-            found["row"].to_numpy(),
-            found["time"].to_numpy(),
+            samples["row"].to_numpy(),
+            samples["time"].to_numpy(),
             Coded(entity, list(machines)),
             metrics,
-            found["value"].to_numpy(),
+            samples["value"].to_numpy(),
             Coded(counter, ("gauge", "counter")),
             refusals,
-            found["number"].to_numpy(),
+            samples["number"].to_numpy(),
         )
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
@@ -107,23 +106,23 @@ class PrometheusDecoder(Decoder):
 
 
 def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The samples of messages without a broken line; and the types that their comments tell."""
+    """The samples of messages without a broken line; and the types in their comments."""
     split = lines(messages.values, refusals)
     too_long = pl.col("line").str.len_bytes() > _LONGEST_LINE
     split = split.with_columns(line=pl.when(too_long).then(pl.lit("too long")).otherwise("line"))
     comment = pl.col("line").str.starts_with("#")
     comments = split.filter(comment)
-    found = _values(split.filter(~comment))
-    strange = [text for text in found["series"].unique().drop_nulls().to_list() if parsed(text) is None]
+    samples = _values(split.filter(~comment))
+    strange = [text for text in samples["series"].unique().drop_nulls().to_list() if parsed(text) is None]
     wrong = pl.col("value").is_null() | pl.col("series").is_null() | pl.col("series").is_in(strange)
     seconds = comments.filter(pl.col("line").str.contains(r"^#\s+EOF$"))["row"].unique()
     scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
-    found = found.with_columns(time=(pl.col("at") * scale).round().cast(pl.Int64, strict=False))
+    samples = samples.with_columns(time=(pl.col("at") * scale).round().cast(pl.Int64, strict=False))
     wrong |= pl.col("stamp").is_not_null() & pl.col("time").is_null()
-    broken = found.filter(wrong)
-    found = found.filter(~wrong.fill_null(False))
+    broken = samples.filter(wrong)
+    samples = samples.filter(~wrong.fill_null(False))
     if broken.height:
-        used = set(found["row"].unique().to_list())
+        used = set(samples["row"].unique().to_list())
         firsts = broken.group_by("row", maintain_order=True).agg(pl.len(), pl.first("number"), pl.first("line"))
         for row, count, number, line in firsts.select("row", "len", "number", "line").iter_rows():
             why = f'line {number}: {line[:80]!r}; accepted: name{{label="x"}} and a number, then a timestamp'
@@ -131,52 +130,52 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
                 refusals.parts.append((row, LINE_INVALID, f"{count} lines are left out, the first: {why}"))
             else:
                 refusals.add(row, LINE_INVALID, why)
-    for row in np.setdiff1d(split["row"].unique().to_numpy(), found["row"].unique().to_numpy()).tolist():
+    for row in np.setdiff1d(split["row"].unique().to_numpy(), samples["row"].unique().to_numpy()).tolist():
         refusals.add(row, MESSAGE_EMPTY, "only comments; accepted: at least one line with a number")
     if refusals.whole:
-        found = found.filter(~pl.col("row").is_in(list(refusals.whole)))
-    arrived = pl.Series("arrived", messages.arrived[found["row"].to_numpy()], pl.Int64)
+        samples = samples.filter(~pl.col("row").is_in(list(refusals.whole)))
+    arrived = pl.Series("arrived", messages.arrived[samples["row"].to_numpy()], pl.Int64)
     time = pl.coalesce(pl.col("time"), pl.col("arrived"))
-    types = comments.select("row", pl.col("line").str.extract_groups(_TYPE).alias("told")).unnest("told")
+    types = comments.select("row", pl.col("line").str.extract_groups(_TYPE).alias("parts")).unnest("parts")
     types = types.with_columns(pl.col("family").str.strip_chars('"'))
     types = types.drop_nulls().unique(["row", "family"], keep="last")
-    return found.with_columns(arrived).with_columns(time=time), types
+    return samples.with_columns(arrived).with_columns(time=time), types
 
 
 def _values(split: pl.DataFrame) -> pl.DataFrame:
     """The series, value and timestamp of each line; what a line lacks, or what is no number, is null."""
-    found = split.with_columns(pl.col("line").str.extract_groups(_PLAIN).alias("parts")).unnest("parts")
+    values = split.with_columns(pl.col("line").str.extract_groups(_PLAIN).alias("parts")).unnest("parts")
     series = pl.col("series")
     torn = series.is_null() | (
         pl.col("line").str.contains("#", literal=True) & (series.str.count_matches('"', literal=True) % 2 == 1)
     )
-    again = found.filter(torn).select(split.columns)
+    again = values.filter(torn).select(split.columns)
     if again.height:
         again = again.with_columns(pl.col("line").str.extract_groups(_SAMPLE).alias("parts")).unnest("parts")
-        found = pl.concat([found.filter(~torn), again]).sort("row", "number")
+        values = pl.concat([values.filter(~torn), again]).sort("row", "number")
     raw = pl.col("raw")
     number = pl.when(raw.str.contains(_NUMBER)).then(raw.cast(pl.Float64, strict=False))
     odd = raw.replace_strict(_ODD, default=None, return_dtype=pl.Float64)
-    found = found.with_columns(value=number, at=pl.col("stamp").cast(pl.Float64, strict=False))
-    return found.with_columns(value=pl.coalesce("value", odd)) if found["value"].null_count() else found
+    values = values.with_columns(value=number, at=pl.col("stamp").cast(pl.Float64, strict=False))
+    return values.with_columns(value=pl.coalesce("value", odd)) if values["value"].null_count() else values
 
 
-def _typed(found: pl.DataFrame, types: pl.DataFrame, counters: CounterRule) -> pl.DataFrame:
+def _typed(samples: pl.DataFrame, types: pl.DataFrame, counters: CounterRule) -> pl.DataFrame:
     """The samples, each with whether it counts: by the type of its family, else by its name."""
     name = pl.col("series").str.extract(r"^([a-zA-Z0-9_:]+)")
     name = pl.coalesce(name, pl.col("series").str.extract(r'^\s*\{\s*"((?:[^"\\]|\\.)*)"'))
-    found = found.with_columns(name=name).with_columns(family=name.str.replace(_PARTS, ""))
+    samples = samples.with_columns(name=name).with_columns(family=name.str.replace(_PARTS, ""))
     counting = pl.any_horizontal(pl.col("name").str.ends_with(end) for end in COUNTING)
-    known = [each for each in found["name"].unique().drop_nulls().to_list() if counters.says(each)]
-    likely = counting | pl.col("name").is_in(known)
+    counter_names = [each for each in samples["name"].unique().drop_nulls().to_list() if counters.says(each)]
+    likely = counting | pl.col("name").is_in(counter_names)
     if not types.height:
-        return found.with_columns(counter=likely)
+        return samples.with_columns(counter=likely)
     own = types.rename({"family": "name", "type": "own"})
-    joined = found.join(own, on=["row", "name"], how="left", maintain_order="left")
+    joined = samples.join(own, on=["row", "name"], how="left", maintain_order="left")
     joined = joined.join(types, on=["row", "family"], how="left", maintain_order="left")
-    told = pl.coalesce("own", "type")
-    partly = pl.col("own").is_null() & counting & told.is_in(["histogram", "summary", "counter"])
-    unknown = told.is_null() | told.is_in(["untyped", "unknown"])
+    type_in_comment = pl.coalesce("own", "type")
+    partly = pl.col("own").is_null() & counting & type_in_comment.is_in(["histogram", "summary", "counter"])
+    unknown = type_in_comment.is_null() | type_in_comment.is_in(["untyped", "unknown"])
     return joined.with_columns(counter=(pl.col("own") == "counter").fill_null(False) | partly | (unknown & likely))
 
 
@@ -192,8 +191,8 @@ def _from_uname(
         of_row[int(rows[at])] = machines.setdefault(nodename, len(machines))
     if not of_row:
         return entity
-    told = np.array([of_row.get(row, 0) for row in range(int(rows.max()) + 1)])[rows]
-    return np.where(entity == 0, told, entity)
+    nodes = np.array([of_row.get(row, 0) for row in range(int(rows.max()) + 1)])[rows]
+    return np.where(entity == 0, nodes, entity)
 
 
 @remembered(_CACHED, len)

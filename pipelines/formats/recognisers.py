@@ -1,4 +1,4 @@
-"""Tells by a look at a message whether it is of a format, where the decoder's own module does not tell it.
+"""Recognises the format of a message at a glance, for formats whose decoder's module does not do so itself.
 
 A recogniser gets a message without blanks before it; it may take a message for one of its format that is none, as the
 first format of the catalogue that recognises a message decodes it.

@@ -18,7 +18,7 @@ TEXT_FIELD = "TEXT_FIELD"
 TIME_AHEAD = "TIME_AHEAD"
 TOO_MANY_PARTS = "TOO_MANY_PARTS"
 
-TOLD = frozenset((LABEL_KEPT, MESSAGE_EMPTY, SAMPLE_TWICE, TEXT_FIELD))
+WITHOUT_LOSS = frozenset((LABEL_KEPT, MESSAGE_EMPTY, SAMPLE_TWICE, TEXT_FIELD))
 """Codes that say something of a message all of whose samples are used."""
 
 _SHOWN = 12

@@ -34,9 +34,9 @@ class _Budget:
         self.held = 0
         self.caches: list[dict[Any, Any] | set[Any]] = []
 
-    def add(self, key: Any, found: Any) -> None:
+    def add(self, key: Any, returned: Any) -> None:
         """Makes room for an entry; forgets all if there is none."""
-        size = _ENTRY + held(key) + held(found)
+        size = _ENTRY + held(key) + held(returned)
         if self.held + size > MOST_BYTES:
             for cache in self.caches:
                 cache.clear()
@@ -48,16 +48,16 @@ BUDGET = _Budget()
 """The budget of this process."""
 
 
-def held(thing: Any) -> int:
+def held(entry: Any) -> int:
     """The bytes of a text, or of tuples and records of texts.
 
     >>> 100 < held((("host", "a"), ("device", "sda"))) < 400
     True
     """
-    size = sys.getsizeof(thing)
-    if isinstance(thing, tuple):
-        return size + sum(map(held, thing))
-    return size + sum(held(getattr(thing, name)) for name in getattr(type(thing), "__slots__", ()))
+    size = sys.getsizeof(entry)
+    if isinstance(entry, tuple):
+        return size + sum(map(held, entry))
+    return size + sum(held(getattr(entry, name)) for name in getattr(type(entry), "__slots__", ()))
 
 
 def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -76,21 +76,21 @@ def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[...,
     """
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
-        known: dict[tuple[Any, ...], R] = {}
-        BUDGET.caches.append(known)
+        results: dict[tuple[Any, ...], R] = {}
+        BUDGET.caches.append(results)
 
         @wraps(function)
         def call(*args: Any) -> R:
             try:
-                return known[args]
+                return results[args]
             except (KeyError, TypeError):  # it is new, or cannot be a key
-                found = function(*args)
+                returned = function(*args)
             if length(*args) <= LONGEST_REMEMBERED:
-                if len(known) >= size:
-                    known.clear()
-                BUDGET.add(args, found)
-                known[args] = found
-            return found
+                if len(results) >= size:
+                    results.clear()
+                BUDGET.add(args, returned)
+                results[args] = returned
+            return returned
 
         return call
 

@@ -26,7 +26,7 @@ _COUNTER, _HISTOGRAM, _GAUGE_HISTOGRAM, _SUMMARY = 1, 3, 4, 5
 _CACHED = 1 << 18
 """How many series of each version are remembered; one takes half a kilobyte to one and a half."""
 _FROM_NAME = (0, _HISTOGRAM, _SUMMARY)
-"""Types of metadata with which the end of a name tells whether a series counts; 0: no type is told."""
+"""Types of metadata with which the end of a name decides whether a series counts; 0: no type is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class RemoteWriteDecoder(Decoder):
     """Decodes ``WriteRequest`` (1.0) and ``io.prometheus.write.v2.Request`` (2.0).
 
     A series that no label gives a machine, or that has no usable name, is left out, and its message is a dead letter
-    beside the samples of the others. A counter is told by the metadata of 2.0, else by the end of its name. Of a native
-    histogram count and sum are used. NaN, also as the sum of a histogram, is no value: Prometheus so says that a series
-    has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts would be
-    mixed up.
+    beside the samples of the others. A counter is recognised by the metadata of 2.0, else by the end of its name. Of a
+    native histogram count and sum are used. NaN, also as the sum of a histogram, is no value: Prometheus so says that a
+    series has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts
+    would be mixed up.
 
     Args:
         labels: Which labels name the machine and the series.
@@ -79,11 +79,11 @@ class RemoteWriteDecoder(Decoder):
         for row, value in enumerate(messages.values.to_pylist()):
             held, wrong = len(columns.rows), Wrong()
             try:
-                for series, given in named(read(value or b""), self.labels):
+                for series, timeseries in named(read(value or b""), self.labels):
                     if series.wrong:
-                        wrong.add(series.wrong, given)
+                        wrong.add(series.wrong, timeseries)
                     else:
-                        columns.add(row, series, given)
+                        columns.add(row, series, timeseries)
             except RefusedError as error:
                 columns.cut(held)
                 refusals.add(row, error.code, str(error))
@@ -97,18 +97,18 @@ class RemoteWriteDecoder(Decoder):
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         request = read(value)
-        usable = [given for series, given in named(request, self.labels) if not series.wrong]
-        places = [(given, at) for given in usable for at, each in enumerate(given.samples) if each.value == each.value]
-        if any(histograms(given) for given in usable) or not divisible(self, value, len(places)):
+        usable = [message for series, message in named(request, self.labels) if not series.wrong]
+        places = [(message, at) for message in usable for at, s in enumerate(message.samples) if s.value == s.value]
+        if any(map(histograms, usable)) or not divisible(self, value, len(places)):
             return None
         kept = type(request)()
         if isinstance(request, Request):
             kept.symbols.extend(request.symbols)
-        for given, at in (places[each] for each in sorted(records)):
+        for message, at in (places[record] for record in sorted(records)):
             series = kept.timeseries.add()
-            series.CopyFrom(given)
+            series.CopyFrom(message)
             del series.samples[:], series.histograms[:]
-            series.samples.add().CopyFrom(given.samples[at])
+            series.samples.add().CopyFrom(message.samples[at])
         return bytes(kept.SerializeToString())
 
 
@@ -119,10 +119,10 @@ class Wrong:
     samples: Counter[str] = field(default_factory=Counter)
     why: dict[str, str] = field(default_factory=dict)
 
-    def add(self, wrong: tuple[str, str], given: Any) -> None:
+    def add(self, wrong: tuple[str, str], timeseries: Any) -> None:
         """Counts the samples of a series."""
         code, why = wrong
-        self.samples[code] += len(given.samples) + len(given.histograms)
+        self.samples[code] += len(timeseries.samples) + len(timeseries.histograms)
         self.why.setdefault(code, why)
 
     def reasons(self) -> Iterator[tuple[str, str]]:
@@ -138,26 +138,26 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
         RefusedError: ``FIELD_INVALID`` if labels cannot be read.
     """
     if not isinstance(request, Request):
-        for given in request.timeseries:
-            labels = given.labels
+        for timeseries in request.timeseries:
+            labels = timeseries.labels
             few = len(labels) <= _MOST_LABELS
-            yield _of_labels(rule, b"".join(labels), tuple(map(len, labels))) if few else _MANY_LABELS, given
+            yield _of_labels(rule, b"".join(labels), tuple(map(len, labels))) if few else _MANY_LABELS, timeseries
         return
     symbols = list(request.symbols)
-    for given in request.timeseries:
-        refs = given.labels_refs
+    for timeseries in request.timeseries:
+        refs = timeseries.labels_refs
         if len(refs) > 2 * _MOST_LABELS:
-            yield _MANY_LABELS, given
+            yield _MANY_LABELS, timeseries
             continue
         if len(refs) < 2 or len(refs) % 2 or max(refs) >= len(symbols):
             raise RefusedError(FIELD_INVALID, "labels_refs are no pairs, or name symbols that are not there")
         texts = itemgetter(*refs)(symbols)
-        yield _of_pairs(rule, "".join(texts), tuple(map(len, texts)), given.metadata.type), given
+        yield _of_pairs(rule, "".join(texts), tuple(map(len, texts)), timeseries.metadata.type), timeseries
 
 
-def histograms(given: Any) -> Sequence[Any]:
+def histograms(timeseries: Any) -> Sequence[Any]:
     """The native histograms of a series that hold something. One whose sum is NaN says that the series has ended."""
-    return [each for each in given.histograms if each.sum == each.sum] if given.histograms else ()
+    return [each for each in timeseries.histograms if each.sum == each.sum] if timeseries.histograms else ()
 
 
 def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
@@ -223,20 +223,20 @@ class _Columns:
         self._values: list[float] = []
         self._codes: list[int] = []
         self._series: list[Series] = []
-        self._known: dict[int, int] = {}
+        self._code_of: dict[int, int] = {}
 
-    def add(self, row: int, series: Series, given: Any) -> None:
+    def add(self, row: int, series: Series, timeseries: Any) -> None:
         """Adds the samples and histograms of a series."""
-        code = self._known.get(id(series))
+        code = self._code_of.get(id(series))
         if code is None:
-            code = self._known[id(series)] = len(self._series) * 3
+            code = self._code_of[id(series)] = len(self._series) * 3
             self._series.append(series)  # kept, so that no other gets its id
-        for sample in given.samples:
+        for sample in timeseries.samples:
             self.rows.append(row)
             self._times.append(sample.timestamp)
             self._values.append(sample.value)
             self._codes.append(code)
-        for histogram in histograms(given):
+        for histogram in histograms(timeseries):
             self._append(row, histogram.timestamp, float(histogram.count_int or histogram.count_float), code + 1)
             self._append(row, histogram.timestamp, histogram.sum, code + 2)
 
@@ -250,12 +250,12 @@ class _Columns:
         used, codes = np.unique(np.array(self._codes, np.int64), return_inverse=True)
         parts = [code % 3 for code in used.tolist()]
         series = [self._series[code // 3] for code in used.tolist()]
-        metrics = [each.metric(_SUFFIXES[part]) for each, part in zip(series, parts, strict=True)]
-        kinds = [each.counts if part else each.kind for each, part in zip(series, parts, strict=True)]
+        metrics = [one.metric(_SUFFIXES[part]) for one, part in zip(series, parts, strict=True)]
+        kinds = [one.counts if part else one.kind for one, part in zip(series, parts, strict=True)]
         return table(
             np.array(self.rows, np.int32),
             np.array(self._times, np.int64),
-            Coded(codes, [each.machine for each in series]),
+            Coded(codes, [one.machine for one in series]),
             Coded(codes, metrics),
             np.array(self._values, np.float64),
             Coded(codes, kinds),

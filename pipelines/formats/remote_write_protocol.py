@@ -1,4 +1,4 @@
-"""The protocol of Prometheus remote write, 1.0 and 2.0: its messages, as far as they are used, and how they are told.
+"""The protocol of Prometheus remote write, 1.0 and 2.0: its messages, as far as they are used, and their recognition.
 
 Source: the specifications of Remote-Write 1.0 (``prometheus.WriteRequest``) and 2.0
 (``io.prometheus.write.v2.Request``). A label of 1.0 is read as bytes: the labels of a series are the same in each
@@ -48,18 +48,18 @@ def message_classes(package: str, messages: Mapping[str, str]) -> dict[str, Any]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
-        for each in fields.split(","):
-            kind, field, number = each.split()
+        for line in fields.split(","):
+            kind, field, number = line.split()
             label = _FIELD.LABEL_REPEATED if kind.endswith("*") else _FIELD.LABEL_OPTIONAL
-            made = message.field.add(name=field, number=int(number), label=label)
+            declared = message.field.add(name=field, number=int(number), label=label)
             kind = kind.rstrip("*")
-            made.type = _TYPES.get(kind, _FIELD.TYPE_MESSAGE)
+            declared.type = _TYPES.get(kind, _FIELD.TYPE_MESSAGE)
             if kind not in _TYPES:
-                made.type_name = f".{package}.{kind}"
+                declared.type_name = f".{package}.{kind}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = (pool.FindMessageTypeByName(f"{package}.{name}") for name in messages)
-    return {each.name: message_factory.GetMessageClass(each) for each in found}
+    descriptors = (pool.FindMessageTypeByName(f"{package}.{name}") for name in messages)
+    return {each.name: message_factory.GetMessageClass(each) for each in descriptors}
 
 
 _CLASSES = message_classes(_PACKAGE, _MESSAGES)
@@ -73,7 +73,7 @@ def read(value: bytes, second: bool | None = None) -> Any:
 
     Args:
         value: The message, not compressed.
-        second: Whether it is of version 2.0; ``None``: its first byte tells.
+        second: Whether it is of version 2.0; ``None``: its first byte decides.
 
     Raises:
         RefusedError: ``FORMAT_UNKNOWN`` if it is neither.

@@ -46,20 +46,20 @@ class RsyslogDecoder(LineDecoder):
             yield None
 
 
-def _moment(given: Any) -> int:
-    if isinstance(given, str):
-        return _of_text(given)
-    raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} is no time; {_ACCEPTED}")
+def _moment(time: Any) -> int:
+    if isinstance(time, str):
+        return _of_text(time)
+    raise RefusedError(FIELD_INVALID, f"ts: {_shown(time)} is no time; {_ACCEPTED}")
 
 
 @lru_cache(1 << 12)
-def _of_text(given: str) -> int:
+def _of_text(time: str) -> int:
     try:
-        when = datetime.fromisoformat(given)
+        when = datetime.fromisoformat(time)
     except ValueError:
-        raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} is no time; {_ACCEPTED}") from None
+        raise RefusedError(FIELD_INVALID, f"ts: {_shown(time)} is no time; {_ACCEPTED}") from None
     if when.tzinfo is None:
-        raise RefusedError(FIELD_INVALID, f"ts: {_shown(given)} has no offset from UTC; {_ACCEPTED}")
+        raise RefusedError(FIELD_INVALID, f"ts: {_shown(time)} has no offset from UTC; {_ACCEPTED}")
     return round(when.timestamp() * 1000)
 
 

@@ -19,7 +19,7 @@ class Rules:
     Args:
         labels: Which labels name the machine and the series.
         text: Which fields of text are left out.
-        counters: Which metrics are counters although their format does not tell it.
+        counters: Which metrics are counters although their format does not say so.
         csv: Which columns of CSV are what.
         collectd_rates: Whether collectd has computed rates of its counters.
         most: The most parts of a message, see `pipelines.formats.parts`.

@@ -1,4 +1,4 @@
-"""Puts columns of samples together to a decoded table; common to the decoders that work by the column."""
+"""Columns of samples, and of codes of texts, as a decoded table: common to the decoders that work by the column."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 
 from engine.formats.json_decoder import FIELD_INVALID
@@ -27,11 +28,14 @@ LONGEST_LABELS = 16_384
 """The most characters of labels that several samples of a message share."""
 
 
+Codes = npt.NDArray[np.int64]
+
+
 @dataclass
 class Coded:
     """A column of few distinct texts: ``texts[codes]``."""
 
-    codes: npt.NDArray[np.int64]
+    codes: Codes
     texts: Sequence[str]
 
     def array(self) -> pa.Array:
@@ -42,6 +46,29 @@ class Coded:
         where = np.array([first.setdefault(value, len(first)) for value in values], np.int32)
         indices = where[dense] if len(where) else np.zeros(0, np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(list(first), pa.string()))
+
+
+def codes_of(column: pl.Series) -> tuple[Codes, list[str]]:
+    """The number of each row's text among the distinct texts, and these texts; null counts as empty.
+
+    >>> codes_of(pl.Series(["b", "a", "b", None]))
+    (array([0, 1, 0, 2]), ['b', 'a', ''])
+    """
+    encoded = column.fill_null("").to_arrow().dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def pairs_of(first: Codes, second: Codes, seconds: int) -> tuple[Codes, Codes, Codes]:
+    """The number of each row's pair of codes among the distinct pairs; and for each pair its two codes.
+
+    Args:
+        first: Codes, shape (n,).
+        second: Codes from 0 to ``seconds - 1``, shape (n,).
+        seconds: Number of codes of the second column.
+    """
+    encoded = pa.array(first * seconds + second).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy()
+    return encoded.indices.to_numpy().astype(np.int64), distinct // seconds, distinct % seconds
 
 
 def short(metric: str) -> str:
@@ -72,7 +99,7 @@ def table(
     Args:
         rows: Index of the message of each sample, ascending; all columns have shape (n,).
         times: Epoch milliseconds.
-        entity: The machines; samples without a machine are left out, and told.
+        entity: The machines; samples without a machine are left out, and reported.
         metric: The names of the metrics; so are samples whose name is too long.
         values: The values.
         kind: The kinds of the metrics.
@@ -89,8 +116,8 @@ def table(
         there &= ~np.isin(rows, np.fromiter(refusals.whole, np.int64))
     schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
     arrays = [pa.array(times), entity.array(), metric.array(), pa.array(values), kind.array(), pa.array(rows)]
-    made = pa.Table.from_arrays(arrays, schema=schema)
-    return Decoded(made if there.all() else made.filter(pa.array(there)), refusals.all())
+    samples = pa.Table.from_arrays(arrays, schema=schema)
+    return Decoded(samples if there.all() else samples.filter(pa.array(there)), refusals.all())
 
 
 def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
@@ -113,21 +140,20 @@ def if_same(decoder: Decoder, value: bytes, records: Collection[int], part: byte
         records: Positions of the records in the message.
         part: The part.
     """
-    whole, found = _records(decoder, value), _records(decoder, part)
-    return part if found.to_pylist() == whole.take(pa.array(sorted(records), pa.int64())).to_pylist() else None
+    whole, again = _records(decoder, value), _records(decoder, part)
+    return part if again.to_pylist() == whole.take(pa.array(sorted(records), pa.int64())).to_pylist() else None
 
 
 def _records(decoder: Decoder, value: bytes) -> pa.Table:
     """The records of a message."""
-    messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    return decoder.decode(messages).records
+    return decoder.decode(Messages.of([value])).records
 
 
 def _named(
     rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals, there: npt.NDArray[np.bool_],
     lines: npt.NDArray[np.int32] | None,
 ) -> npt.NDArray[np.bool_]:  # fmt: skip
-    """Whether each sample has usable names; those of a message that have not are told, or refuse it if none is left."""
+    """Whether each sample has usable names; others are reported, or refuse their message if none is left."""
     machines = {code: why for code, text in enumerate(entity.texts) if (why := _wrong_machine(text))}
     metrics = {code: why for code, text in enumerate(metric.texts) if (why := wrong_metric(text))}
     bad = np.zeros(len(rows), np.bool_)
@@ -138,8 +164,8 @@ def _named(
         return ~bad
     used = set(np.unique(rows[there & ~bad]).tolist())
     numbers = np.flatnonzero(bad)
-    found, first, counts = np.unique(rows[numbers], return_index=True, return_counts=True)
-    for row, at, count in zip(found.tolist(), numbers[first].tolist(), counts.tolist(), strict=True):
+    messages, first, counts = np.unique(rows[numbers], return_index=True, return_counts=True)
+    for row, at, count in zip(messages.tolist(), numbers[first].tolist(), counts.tolist(), strict=True):
         name, code = metric.texts[metric.codes[at]], FIELD_INVALID
         why = metrics.get(int(metric.codes[at]), "")
         if not why:
@@ -175,28 +201,28 @@ def folded(metrics: pa.DictionaryArray) -> npt.NDArray[np.bool_]:
     return np.asarray(texts[metrics.indices.to_numpy()])
 
 
-def combined(made: pa.Table) -> pa.Table:
+def combined(samples: pa.Table) -> pa.Table:
     """Samples of one message that folding has made the same series become one: the sum of counters, else the mean.
 
     Each stands at the place of the first of them. All others are left as they are.
     """
-    texts = [made.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
+    texts = [samples.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
     kept = ~folded(texts[1])
     at = np.flatnonzero(~kept)
     entity, metric, kind = (text.indices.to_numpy()[at].astype(np.int64) for text in texts)
     series = (entity * len(texts[1].dictionary) + metric) * len(texts[2].dictionary) + kind
-    keys = [series, made.column("time").to_numpy()[at], made.column(ROW).to_numpy()[at]]
+    keys = [series, samples.column("time").to_numpy()[at], samples.column(ROW).to_numpy()[at]]
     order = np.lexsort(keys)
     begins = np.ones(len(at), bool)
     begins[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     if begins.all():
-        return made
+        return samples
     first, group = order[begins], np.empty(len(at), np.int64)
     group[order] = np.cumsum(begins) - 1
-    values = made.column("value").to_numpy().copy()
+    values = samples.column("value").to_numpy().copy()
     adds = np.array([each in ("counter", "count", "rate") for each in texts[2].dictionary.to_pylist()])
     sums = np.bincount(group, values[at])
     values[at[first]] = np.where(adds[kind[first]], sums, sums / np.bincount(group))
     kept[at[first]] = True
-    column = made.schema.get_field_index("value")
-    return made.set_column(column, made.schema.field(column), pa.array(values)).filter(pa.array(kept))
+    column = samples.schema.get_field_index("value")
+    return samples.set_column(column, samples.schema.field(column), pa.array(values)).filter(pa.array(kept))

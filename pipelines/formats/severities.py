@@ -20,20 +20,8 @@ _NAMES = {
 """syslog, log4j, java.util.logging, Python, zap, zerolog, Serilog, Google Cloud, PostgreSQL and others."""
 _TENS: dict[float, int] = {10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2}
 """pino and bunyan."""
-_HUNDREDS: dict[float, int] = {
-    100: 7,
-    200: 6,
-    250: 5,
-    300: 4,
-    400: 3,
-    500: 2,
-    550: 1,
-    600: 0,
-    700: 6,
-    800: 6,
-    900: 4,
-    1000: 3,
-}
+_HUNDREDS: dict[float, int] = {100: 7, 200: 6, 250: 5, 300: 4, 400: 3, 500: 2, 550: 1, 600: 0}
+_HUNDREDS |= {700: 6, 800: 6, 900: 4, 1000: 3}
 """Monolog to 600; java.util.logging above that."""
 _THOUSANDS: dict[float, int] = {5_000: 7, 10_000: 7, 20_000: 6, 30_000: 4, 40_000: 3}
 """Logback."""

@@ -15,7 +15,7 @@ from engine.formats.json_decoder import FIELD_INVALID
 from pipelines.formats.instants import moment
 from pipelines.formats.labels import LABELS, LabelRule, machine_and_port
 from pipelines.formats.line_decoder import Line, LineDecoder
-from pipelines.formats.nested_fields import Alternatives, Wanted, first, flat, nested
+from pipelines.formats.nested_fields import Alternatives, FieldNames, first, flat, nested
 from pipelines.formats.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
 from pipelines.formats.severities import with_level
 from pipelines.formats.syslog_times import UTC, Zones
@@ -74,9 +74,9 @@ class ShippedLogsDecoder(LineDecoder):
     zones: Zones = UTC
 
     @cached_property
-    def _wanted(self) -> Wanted:
+    def _field_names(self) -> FieldNames:
         """The fields that may hold text, time, program, level and machine."""
-        return Wanted.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_NODES, *_MACHINES))
+        return FieldNames.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_NODES, *_MACHINES))
 
     @cached_property
     def _nested(self) -> _Places:
@@ -91,13 +91,13 @@ class ShippedLogsDecoder(LineDecoder):
         return (*nested([name]), *flat([name]))
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line | None]:
-        for each in message if isinstance(message, list) else [message]:
-            if not isinstance(each, dict):
+        for line in message if isinstance(message, list) else [message]:
+            if not isinstance(line, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
-            if self._wanted.each_part_is_an_object(each):
-                fields, places = each, self._nested
+            if self._field_names.each_part_is_an_object(line):
+                fields, places = line, self._nested
             else:
-                fields, places = self._wanted.flat(each), self._flat
+                fields, places = self._field_names.flat(line), self._flat
             text = first(fields, places.texts)
             if type(text) is list:
                 text = _of_bytes(text)
@@ -109,9 +109,9 @@ class ShippedLogsDecoder(LineDecoder):
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
                 machine = machine or self.labels.default
                 if not machine:
-                    raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in each))
-            given = first(fields, places.times)
-            time = arrived if given is None else self._time(fields, given, machine, arrived)
+                    raise RefusedError(MACHINE_UNKNOWN, no_machine(name.partition(".")[0] for name in line))
+            stamp = first(fields, places.times)
+            time = arrived if stamp is None else self._time(fields, stamp, machine, arrived)
             program, level = first(fields, places.programs) or "", first(fields, places.levels)
             if type(program) is list:
                 program = _of_bytes(program) or ""
@@ -121,14 +121,14 @@ class ShippedLogsDecoder(LineDecoder):
             severity, text = with_level(level, text, field)
             yield time, machine, str(program), severity, text
 
-    def _time(self, fields: dict[str, Any], given: Any, machine: str, arrived: int) -> int:
+    def _time(self, fields: dict[str, Any], stamp: Any, machine: str, arrived: int) -> int:
         try:
-            zoned = type(given) is not str or given[-1:] == "Z"
-            return moment(given) if zoned else self.zones.moment(given, machine, arrived)
+            zoned = type(stamp) is not str or stamp[-1:] == "Z"
+            return moment(stamp) if zoned else self.zones.moment(stamp, machine, arrived)
         except RefusedError:
             raise
         except ValueError as error:
-            field = next((name for name in _TIMES if first(fields, self._place(name)) == given), "time")
+            field = next((name for name in _TIMES if first(fields, self._place(name)) == stamp), "time")
             raise RefusedError(FIELD_INVALID, f"{field}: {error}") from None
 
 

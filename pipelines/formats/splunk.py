@@ -6,7 +6,7 @@ Source: the Splunk documentation, "Format events for HTTP Event Collector" and "
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -96,9 +96,6 @@ class SplunkMetricsDecoder(MessageDecoder):
             for name, value in values.items():
                 yield time, machine, short(f"{name}{instance}"), float(value), "gauge"
 
-    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        return None
-
 
 @dataclass(frozen=True)
 class SplunkEventsDecoder(LineDecoder):
@@ -114,25 +111,25 @@ class SplunkEventsDecoder(LineDecoder):
     labels: LabelRule = LABELS
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
-        for given in _of(message):
-            event, fields = given["event"], given.get("fields") or {}
+        for entry in _of(message):
+            event, fields = entry["event"], entry.get("fields") or {}
             inside = event if type(event) is dict else {}
-            text = next((inside[each] for each in _TEXTS if type(inside.get(each)) is str), None)
+            text = next((inside[field] for field in _TEXTS if type(inside.get(field)) is str), None)
             if text is None:
                 text = event if isinstance(event, str) else orjson.dumps(event).decode()
-            machine = given.get("host") or self.labels.machine_of({**inside, **fields})
+            machine = entry.get("host") or self.labels.machine_of({**inside, **fields})
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, no_machine((*inside, *fields)))
             if not text.strip():
                 raise RefusedError(MESSAGE_EMPTY, "an event is empty")
-            name = next((each for each in _LEVELS if each in fields or each in inside), "")
+            name = next((field for field in _LEVELS if field in fields or field in inside), "")
             severity, text = with_level(fields.get(name, inside.get(name)), text, name)
-            program = given.get("sourcetype") or PurePosixPath(str(given.get("source") or "")).name
+            program = entry.get("sourcetype") or PurePosixPath(str(entry.get("source") or "")).name
             program = program or str(inside.get("tag") or NO_PROGRAM)
-            time = moment(_time(given["time"])) if given.get("time") is not None else arrived
+            time = moment(_time(entry["time"])) if entry.get("time") is not None else arrived
             yield time, machine, program, severity, text
 
 
-def _time(given: Any) -> Any:
+def _time(seconds: Any) -> Any:
     """The time as a number; the collector takes text such as ``"1433188255.500"`` too."""
-    return float(given) if isinstance(given, str) and given.count(".") == 1 else given
+    return float(seconds) if isinstance(seconds, str) and seconds.count(".") == 1 else seconds

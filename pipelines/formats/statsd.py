@@ -1,4 +1,4 @@
-"""The decoder of StatsD and DogStatsD: each value of a line is a sample, as far as one message tells it.
+"""The decoder of StatsD and DogStatsD: each value of a line is a sample, as far as one message suffices for it.
 
 What needs the lines of an interval (members of sets, changes of gauges, quantiles of timers) is worked out by the
 gateway, see `pipelines.gateway.statsd`, which writes lines with timestamps that this decoder reads.
@@ -18,16 +18,15 @@ import pyarrow as pa
 from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.formats import statsd_lines
-from pipelines.formats.coded import Codes, codes_of, pairs_of
 from pipelines.formats.labels import LABELS, LabelRule
 from pipelines.formats.refusals import LINE_INVALID, MACHINE_UNKNOWN, TEXT_FIELD, Refusals, no_machine
-from pipelines.formats.samples import LONGEST, Coded, divisible, table
+from pipelines.formats.samples import LONGEST, Coded, Codes, codes_of, divisible, pairs_of, table
 from pipelines.formats.text_lines import lines
 
 Flags = npt.NDArray[np.bool_]
 _KINDS = ("count", "gauge", "latency")
 _CODES = {statsd_lines.COUNTER: 0, statsd_lines.GAUGE: 1, **dict.fromkeys(statsd_lines.DURATIONS, 2)}
-_OF_AN_INTERVAL = "{what} can be told only from all lines of an interval; send them to the gateway's port of StatsD"
+_OF_AN_INTERVAL = "{subject} is known only from all lines of an interval; send them to the gateway's port of StatsD"
 
 
 @dataclass(frozen=True)
@@ -48,60 +47,58 @@ class StatsdDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = self._told(statsd_lines.fields(lines(messages.values, refusals)))
-        names, texts = codes_of(found["name"])
-        tags, tag_texts = codes_of(found["tags"])
+        values = self._of_message(statsd_lines.fields(lines(messages.values, refusals)))
+        names, texts = codes_of(values["name"])
+        tags, tag_texts = codes_of(values["tags"])
         codes, of_name, of_tags = pairs_of(names, tags, max(len(tag_texts), 1))
-        given = [(texts[name], tag_texts[tag]) for name, tag in zip(of_name.tolist(), of_tags.tolist(), strict=True)]
-        series = [statsd_lines.series(self.labels, *each) for each in given]
-        reasons = {code: told for code, pair in enumerate(series) if (told := _unusable(*pair, *given[code]))}
-        good = _leave_out(found, codes, reasons, refusals)
-        found, codes = found.filter(pl.Series(good)), codes[good]
-        kinds, types = codes_of(found["type"])
-        stamps, rows = found["stamp"], found["row"].to_numpy()
-        rates = found.select(pl.when(pl.col("type") == statsd_lines.COUNTER).then("rate").otherwise(1.0)).to_series()
+        named = [(texts[name], tag_texts[tag]) for name, tag in zip(of_name.tolist(), of_tags.tolist(), strict=True)]
+        series = [statsd_lines.series(self.labels, *pair) for pair in named]
+        reasons = {code: reason for code, pair in enumerate(series) if (reason := _unusable(*pair, *named[code]))}
+        good = _leave_out(values, codes, reasons, refusals)
+        values, codes = values.filter(pl.Series(good)), codes[good]
+        kinds, types = codes_of(values["type"])
+        stamps, rows = values["stamp"], values["row"].to_numpy()
+        rates = values.select(pl.when(pl.col("type") == statsd_lines.COUNTER).then("rate").otherwise(1.0)).to_series()
         return table(
             rows,
             np.where(stamps.is_null().to_numpy(), messages.arrived[rows], stamps.fill_null(0).to_numpy()),
             Coded(codes, [machine for machine, _ in series]),
             Coded(codes, [metric for _, metric in series]),
-            found["value"].to_numpy() / rates.to_numpy(),
-            Coded(np.array([_CODES[each] for each in types], np.int64)[kinds], _KINDS),
+            values["value"].to_numpy() / rates.to_numpy(),
+            Coded(np.array([_CODES[kind] for kind in types], np.int64)[kinds], _KINDS),
             refusals,
         )
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        found = self._told(statsd_lines.fields(lines(pa.array([value]), Refusals())))
-        good = [
-            each
-            for each in found.filter(pl.col("wrong").is_null()).iter_rows(named=True)
-            if all(statsd_lines.series(self.labels, each["name"], each["tags"] or ""))
+        values = self._of_message(statsd_lines.fields(lines(pa.array([value]), Refusals())))
+        tags, tail = pl.col("tags").fill_null(""), (pl.lit("|") + pl.col("tail")).fill_null("")
+        parts = values.filter(pl.col("wrong").is_null()).select("name", tags, "raw", "type", tail).iter_rows()
+        usable = [
+            f"{name}:{raw}|{kind}{tail}"
+            for name, tags, raw, kind, tail in parts
+            if all(statsd_lines.series(self.labels, name, tags))
         ]
-        if not divisible(self, value, len(good)):
+        if not divisible(self, value, len(usable)):
             return None
-        kept = [good[at] for at in sorted(records)]
-        tails = ("" if each["tail"] is None else f"|{each['tail']}" for each in kept)
-        return "\n".join(
-            f"{each['name']}:{each['raw']}|{each['type']}{tail}" for each, tail in zip(kept, tails, strict=True)
-        ).encode()
+        return "\n".join(usable[at] for at in sorted(records)).encode()
 
-    def _told(self, found: pl.DataFrame) -> pl.DataFrame:
-        """The values, where those that only an interval tells are wrong."""
+    def _of_message(self, values: pl.DataFrame) -> pl.DataFrame:
+        """The values; those that are known only from an interval are wrong in one message."""
         change = pl.col("change") if self.changes else pl.lit(value=False)
-        also = (
+        unusable = (
             pl.when(pl.col("type") == statsd_lines.SET)
-            .then(pl.lit(_OF_AN_INTERVAL.format(what="the size of a set")))
+            .then(pl.lit(_OF_AN_INTERVAL.format(subject="the size of a set")))
             .when(change)
-            .then(pl.lit(_OF_AN_INTERVAL.format(what="a gauge of which a line says a change (+ or -)")))
+            .then(pl.lit(_OF_AN_INTERVAL.format(subject="a gauge of which a line says a change (+ or -)")))
         )
-        return found.with_columns(wrong=pl.coalesce("wrong", also))
+        return values.with_columns(wrong=pl.coalesce("wrong", unusable))
 
 
-def _leave_out(found: pl.DataFrame, codes: Codes, reasons: dict[int, tuple[str, str]], refusals: Refusals) -> Flags:
+def _leave_out(values: pl.DataFrame, codes: Codes, reasons: dict[int, tuple[str, str]], refusals: Refusals) -> Flags:
     """Refuses the values that cannot be used: the message if none of it can be, else a part of it.
 
     Args:
-        found: The values, see `statsd_lines.fields`.
+        values: The values, see `statsd_lines.fields`.
         codes: The series of each value, shape (n,).
         reasons: Code and reason by the code of a series that cannot be used.
         refusals: Where the messages are added.
@@ -109,15 +106,15 @@ def _leave_out(found: pl.DataFrame, codes: Codes, reasons: dict[int, tuple[str, 
     Returns:
         Whether each value is used, shape (n,).
     """
-    good = found["wrong"].is_null().to_numpy() & ~np.isin(codes, list(reasons))
+    good = values["wrong"].is_null().to_numpy() & ~np.isin(codes, list(reasons))
     if good.all():
         return good
-    rows, numbers, wrong = (found[name].to_list() for name in ("row", "number", "wrong"))
+    rows, numbers, wrong = (values[name].to_list() for name in ("row", "number", "wrong"))
     used, left = set(np.array(rows)[good].tolist()), Counter(np.array(rows)[~good].tolist())
     for at in np.flatnonzero(~good).tolist():
         row = rows[at]
         if (count := left.pop(row, 0)) == 0:
-            continue  # another value of the message has been told
+            continue  # another value of the message is reported
         code, why = (_code(wrong[at]), wrong[at]) if wrong[at] else reasons[int(codes[at])]
         why = f"line {numbers[at]}: {why}" + (f"; {count - 1} more values are left out" if count > 1 else "")
         if row in used:

@@ -46,10 +46,10 @@ class StatsdEventsDecoder(LineDecoder):
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for number, line in enumerate(message, 1):
             event = _EVENT.match(line)
-            found = _event(line, event) if event else _check(line)
-            if found is None:
+            parts = _event(line, event) if event else _check(line)
+            if parts is None:
                 raise RefusedError(LINE_INVALID, f"line {number}: {_ACCEPTED}")
-            program, severity, text, rest = found
+            program, severity, text, rest = parts
             fields = {each[:2]: each[2:] for each in rest if each[1:2] == ":"}
             tags = _tags(rest) if "h:" not in fields or event else {}
             machine = fields.get("h:") or self.labels.machine_of(tags)
@@ -65,8 +65,8 @@ class StatsdEventsDecoder(LineDecoder):
 
 
 def _tags(rest: list[str]) -> dict[str, str]:
-    given = (tag.partition(":") for each in rest if each[:1] == "#" for tag in each[1:].split(","))
-    return {key: value for key, _, value in given}
+    pairs = (tag.partition(":") for each in rest if each[:1] == "#" for tag in each[1:].split(","))
+    return {key: value for key, _, value in pairs}
 
 
 def _event(line: bytes, head: re.Match[bytes]) -> tuple[str, int, str, list[str]] | None:

@@ -46,7 +46,7 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
     short = pl.col("line").str.len_bytes() <= LONGEST_LINE
     lines = lines.with_columns(line=pl.when(short).then("line").otherwise(pl.lit(_TOO_LONG)))
     parts = pl.col("line").str.splitn("|", 3)
-    found = lines.select(
+    split = lines.select(
         *("row", "number", "line"),
         head=parts.struct.field("field_0").str.splitn(":", 2),
         type=parts.struct.field("field_1"),
@@ -54,25 +54,25 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
     )
     named = pl.col("head").struct.field("field_1").is_not_null()
     packed = named & pl.col("type").str.contains(":", literal=True).fill_null(False)
-    if found.select(packed.any()).item():
+    if split.select(packed.any()).item():
         lists = pl.col("line").map_elements(_unpacked, pl.List(pl.String))
-        mine = found.select("row", "number", "line", packed=packed).filter("packed").with_columns(lists).explode("line")
-        others = found.filter(~packed).select("row", "number", "line")
+        mine = split.select("row", "number", "line", packed=packed).filter("packed").with_columns(lists).explode("line")
+        others = split.filter(~packed).select("row", "number", "line")
         return fields(pl.concat([others, mine.drop("packed")]).sort("row", "number", maintain_order=True))
-    found = found.with_columns(
+    split = split.with_columns(
         name=pl.col("head").struct.field("field_0"),
         raw=pl.when(pl.col("type") == SET)
         .then(pl.concat_list(pl.col("head").struct.field("field_1")))
         .otherwise(pl.col("head").struct.field("field_1").str.split(":")),
     ).explode("raw")
-    return _valued(found)
+    return _valued(split)
 
 
-def _valued(found: pl.DataFrame) -> pl.DataFrame:
+def _valued(split: pl.DataFrame) -> pl.DataFrame:
     raw, tail, kind = pl.col("raw"), pl.col("tail"), pl.col("type")
     rate, stamp = tail.str.extract(r"(?:^|\|)@([^|]*)"), tail.str.extract(r"(?:^|\|)T([^|]*)")
-    found = found.with_columns(tags=tail.str.extract(r"(?:^|\|)#([^|]*)"), said=rate, stamped=stamp)
-    found = found.with_columns(
+    split = split.with_columns(tags=tail.str.extract(r"(?:^|\|)#([^|]*)"), said=rate, stamped=stamp)
+    split = split.with_columns(
         value=pl.when((kind != SET) & raw.str.contains(_NUMBER)).then(raw.cast(pl.Float64, strict=False)),
         rate=pl.when(pl.col("said").is_null())
         .then(1.0)
@@ -99,7 +99,7 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("stamped").is_not_null() & pl.col("stamp").is_null())
         .then(pl.lit("its timestamp is no number of epoch seconds"))
     )
-    return found.select(
+    return split.select(
         *("row", "number", "name", "raw", "type", "tail", "tags", "value", "rate", "stamp", "change"), wrong=wrong
     )
 
@@ -110,8 +110,8 @@ def _unpacked(line: str) -> list[str]:
     >>> _unpacked("gorets:1|c:2|c|@0.1")
     ['gorets:1|c', 'gorets:2|c|@0.1']
     """
-    given, mark, tags = line.partition("|#")
-    name, *values = given.split(":")
+    values_part, mark, tags = line.partition("|#")
+    name, *values = values_part.split(":")
     return [f"{name}:{each if '|' in each else each + '|'}{mark}{tags}" for each in values]
 
 
@@ -139,11 +139,11 @@ def named(name: str, tags: str) -> tuple[str, list[tuple[str, str]]]:
     >>> named("web.requests,host=a", "code:200,canary")
     ('web.requests', [('host', 'a'), ('code', '200'), ('canary', 'true')])
     """
-    found = _TAGGED.fullmatch(name)
-    pairs = [each.partition("=") for each in _BETWEEN.split(found[2])] if found else []
-    if found and all(key and mark for key, mark, _ in pairs):
-        name = found[1]
+    tagged = _TAGGED.fullmatch(name)
+    pairs = [tag.partition("=") for tag in _BETWEEN.split(tagged[2])] if tagged else []
+    if tagged and all(key and mark for key, mark, _ in pairs):
+        name = tagged[1]
     else:
         pairs = []
-    pairs += [each.partition(":") for each in tags.split(",")]
+    pairs += [tag.partition(":") for tag in tags.split(",")]
     return name, [(key, value if mark else "true") for key, mark, value in pairs if key and (value or not mark)]

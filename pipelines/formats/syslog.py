@@ -74,25 +74,25 @@ class SyslogDecoder(LineDecoder):
             yield self._line(each.decode(errors="windows-1252").strip("\r\n\0 "), arrived)
 
     def _line(self, message: str, arrived: int) -> Line | None:
-        found = _5424.fullmatch(message)
-        host = found["host"] if found else ""
-        if found is not None:
-            text = found["text"] or ("" if found["data"] == "-" else found["data"])
+        match = _5424.fullmatch(message)
+        host = match["host"] if match else ""
+        if match is not None:
+            text = match["text"] or ("" if match["data"] == "-" else match["data"])
         else:
-            found = _3164.fullmatch(message)
-            if found is None or message.find("%", 0, 160) > 0 or message.find(",", 0, 80) > 0:
+            match = _3164.fullmatch(message)
+            if match is None or message.find("%", 0, 160) > 0 or message.find(",", 0, 80) > 0:
                 device = of_device(message)
                 if device is not None:
                     return self._finished(*device, arrived)
-            host = found["host"] if found else ""
-            if found is None or host.find("[") > 0:  # a tag with a process id
-                host, found = "", _NO_HOST.fullmatch(message)
-            text = found["text"] if found else ""
-        if found is None or int(found["priority"]) > 191:
+            host = match["host"] if match else ""
+            if match is None or host.find("[") > 0:  # a tag with a process id
+                host, match = "", _NO_HOST.fullmatch(message)
+            text = match["text"] if match else ""
+        if match is None or int(match["priority"]) > 191:
             raise RefusedError(LINE_INVALID, f"no syslog message; {_ACCEPTED}: {message[:80]!r}")
-        host, program = "" if host == "-" else host, found["program"] or ""
+        host, program = "" if host == "-" else host, match["program"] or ""
         return self._finished(
-            found["time"], host, "" if program == "-" else program, int(found["priority"]), text, arrived
+            match["time"], host, "" if program == "-" else program, int(match["priority"]), text, arrived
         )
 
     def _finished(self, time: str, host: str, program: str, priority: int, text: str, arrived: int) -> Line | None:
@@ -109,14 +109,14 @@ class SyslogDecoder(LineDecoder):
 
 def _framed(message: bytes) -> Iterator[bytes]:
     """The messages of a stream in which the length stands before each (RFC 6587); else the message itself."""
-    at, found = 0, _FRAME.match(message)
-    if found is None:
+    at, frame = 0, _FRAME.match(message)
+    if frame is None:
         yield message
-    while found is not None:
-        begin = found.end()
-        at = begin + int(found[1])
+    while frame is not None:
+        begin = frame.end()
+        at = begin + int(frame[1])
         yield message[begin:at]
         at += len(message[at:]) - len(message[at:].lstrip(b"\r\n\0 ")) if at < len(message) else 0
-        found = _FRAME.match(message, at)
+        frame = _FRAME.match(message, at)
     if 0 < at < len(message):
         raise RefusedError(LINE_INVALID, f"byte {at}: no length of a message (RFC 6587): {message[at : at + 40]!r}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-Found = tuple[str, str, str, int, str]
+DeviceLine = tuple[str, str, str, int, str]
 """(time as it stands there or ``-``, machine or nothing, program, priority, text)"""
 
 _CISCO = re.compile(
@@ -31,24 +31,24 @@ _UBIQUITI = re.compile(
 )
 
 
-def of_device(message: str) -> Found | None:
+def of_device(message: str) -> DeviceLine | None:
     """What a message of a device holds; ``None`` if it has none of the forms.
 
     >>> of_device("<189>7662: r1: *Nov 23 22:23:27.921: %SYS-5-CONFIG_I: Configured")
     ('Nov 23 22:23:27.921', 'r1', 'SYS', 189, '%SYS-5-CONFIG_I: Configured')
     """
-    if "%" in message[:160] and (found := _CISCO.fullmatch(message)):
-        time, host = found["time"] or found["iso"] or "-", found["host"] or found["name"] or ""
-        return time, host, found["program"], int(found["priority"]), found["text"]
-    if found := _FORTINET.fullmatch(message):
-        return _fortinet(int(found[1]), found[2])
-    if "," in message[:160] and (found := _UBIQUITI.fullmatch(message)):
-        machine = found["host"] or found["mac"].lower()
-        return found["time"] or "-", machine, found["program"] or "", int(found["priority"]), found["text"]
+    if "%" in message[:160] and (match := _CISCO.fullmatch(message)):
+        time, host = match["time"] or match["iso"] or "-", match["host"] or match["name"] or ""
+        return time, host, match["program"], int(match["priority"]), match["text"]
+    if match := _FORTINET.fullmatch(message):
+        return _fortinet(int(match[1]), match[2])
+    if "," in message[:160] and (match := _UBIQUITI.fullmatch(message)):
+        machine = match["host"] or match["mac"].lower()
+        return match["time"] or "-", machine, match["program"] or "", int(match["priority"]), match["text"]
     return None
 
 
-def _fortinet(priority: int, text: str) -> Found:
+def _fortinet(priority: int, text: str) -> DeviceLine:
     pairs = {name: quoted or plain for name, quoted, plain in _PAIR.findall(text)}
     rest = " ".join(whole[0] for whole in _PAIR.finditer(text) if whole[1] not in _ABOUT)
     date, clock, zone = pairs.get("date", ""), pairs.get("time", ""), pairs.get("tz", "")

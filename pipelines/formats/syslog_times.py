@@ -46,11 +46,11 @@ class Zones:
     timezone: str = "UTC"
     topic: str = ""
 
-    def moment(self, given: Any, machine: str, arrived: int) -> int:
+    def moment(self, time: Any, machine: str, arrived: int) -> int:
         """Epoch milliseconds of a time.
 
         Args:
-            given: A time as `pipelines.formats.instants.moment` or `local` reads it.
+            time: A time as `pipelines.formats.instants.moment` or `local` reads it.
             machine: The machine, which may have a zone of its own.
             arrived: When the message arrived, epoch milliseconds.
 
@@ -58,27 +58,27 @@ class Zones:
             RefusedError: ``TIME_AHEAD``: it must be one of another zone.
             ValueError: If it is no time.
         """
-        if type(given) is not str or _ZONED.fullmatch(given):
-            return moment(given)
+        if type(time) is not str or _ZONED.fullmatch(time):
+            return moment(time)
         plain = "=" not in self.timezone and "," not in self.timezone
         zone = self.timezone if plain else told_for(self.timezone, self.topic, machine) or "UTC"
-        time = local(given, zone, arrived)
-        if time > arrived + _MOST_AHEAD:
-            late = round((time - arrived) / 60_000)
-            why = f"{given!r} names no zone and is taken as {zone}; it would lie {late} minutes ahead of its arrival"
+        epoch = local(time, zone, arrived)
+        if epoch > arrived + _MOST_AHEAD:
+            late = round((epoch - arrived) / 60_000)
+            why = f"{time!r} names no zone and is taken as {zone}; it would lie {late} minutes ahead of its arrival"
             raise RefusedError(TIME_AHEAD, f"{why}; input.timezone names the zone of {machine}'s clock")
-        return time
+        return epoch
 
 
 UTC = Zones()
 """The zones of the default settings."""
 
 
-def local(given: str, zone: str, arrived: int) -> int:
+def local(time: str, zone: str, arrived: int) -> int:
     """Epoch milliseconds of a time without an offset.
 
     Args:
-        given: ISO 8601, or as BSD writes it, with or without a year, a part of the second, and a zone.
+        time: ISO 8601, or as BSD writes it, with or without a year, a part of the second, and a zone.
         zone: IANA name of the zone, unless the time names one.
         arrived: When the message arrived, epoch milliseconds.
 
@@ -88,31 +88,31 @@ def local(given: str, zone: str, arrived: int) -> int:
     >>> local("Nov 21 01:27:00", "Europe/Stockholm", 1795220900000), local("2026-11-21 01:27:00,5", "UTC", 0)
     (1795220820000, 1795224420500)
     """
-    return until(given, zone, (arrived // _HOUR + 1) * _HOUR + _AHEAD)
+    return until(time, zone, (arrived // _HOUR + 1) * _HOUR + _AHEAD)
 
 
 @lru_cache(1 << 12)  # lines that come together often have the same time
-def until(given: str, zone: str, latest: int) -> int:
+def until(time: str, zone: str, latest: int) -> int:
     """The same; a time without a year is of the last one in which it is not later than an instant.
 
     Args:
-        given: See `local`.
+        time: See `local`.
         zone: See `local`.
         latest: That instant, epoch milliseconds.
 
     Raises:
         ValueError: If it is no time.
     """
-    found = _FORM.fullmatch(given)
-    if found is None:
+    match = _FORM.fullmatch(time)
+    if match is None:
         try:
-            when = datetime.fromisoformat(_NAMED_UTC.sub("Z", given))
+            when = datetime.fromisoformat(_NAMED_UTC.sub("Z", time))
         except ValueError:
-            raise ValueError(f"{given[:60]!r} is no time; {ACCEPTED}") from None
+            raise ValueError(f"{time[:60]!r} is no time; {ACCEPTED}") from None
         return _epoch(when if when.tzinfo else when.replace(tzinfo=ZoneInfo(zone)))
-    year = found["before"] or found["year"] or found["after"]
-    text = f"{found['month']} {found['day']} {found['clock']}.{(found['part'] or '0')[:6]}"
-    offset = _ZONES.get(found["zone"] or "")
+    year = match["before"] or match["year"] or match["after"]
+    text = f"{match['month']} {match['day']} {match['clock']}.{(match['part'] or '0')[:6]}"
+    offset = _ZONES.get(match["zone"] or "")
 
     def at(year: str | int) -> datetime:
         when = datetime.strptime(f"{year} {text} +0000", "%Y %b %d %H:%M:%S.%f %z")
@@ -127,7 +127,7 @@ def until(given: str, zone: str, latest: int) -> int:
                 return _epoch(when)
         except ValueError:
             continue
-    raise ValueError(f"{given!r} is no time")
+    raise ValueError(f"{time!r} is no time")
 
 
 def _epoch(when: datetime) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from engine.spec.decoder import Messages
+from engine.spec.decoder import ROW, Messages
 from pipelines.contracts.records import Log
 from pipelines.formats.any_format import AnyFormatDecoder
 from pipelines.formats.line_decoder import NO_PROGRAM
@@ -49,7 +49,7 @@ class TailedLines:
 
     def __init__(self, machine: str, rules: Rules) -> None:
         mine = replace(rules, machine=machine, labels=replace(rules.labels, default=machine))
-        self._known, self._any = AnyFormatDecoder(Log, mine), _ApplicationLines(rules.zone, machine)
+        self._any_format, self._application = AnyFormatDecoder(Log, mine), _ApplicationLines(rules.zone, machine)
 
     def read(self, path: str, lines: Sequence[bytes], now: int) -> tuple[pl.DataFrame, int]:
         """The columns of `Log`, and how many lines cannot be used.
@@ -60,30 +60,23 @@ class TailedLines:
         Args:
             path: The file.
             lines: Its lines; one may hold others that continue it.
-            now: The time of lines that tell none, epoch milliseconds.
+            now: The time of lines that have none, epoch milliseconds.
         """
         whole = [line.replace(b"\n", _BREAK.encode()) for line in lines]  # what continues a line is no line of its own
-        decoded = self._known.decode(_messages(whole, now))
+        decoded = self._any_format.decode(Messages.of(whole, now))
         tables = [decoded.records]
-        others = sorted({row for row, _, _ in decoded.refused} - set(decoded.records.column("__row").to_pylist()))
+        others = sorted({row for row, _, _ in decoded.refused} - set(decoded.records.column(ROW).to_pylist()))
         left = 0
         if others:
-            again = self._any.decode(_messages([whole[row] for row in others], now))
-            rows = pa.array(np.array(others, np.int32)[again.records.column("__row").to_numpy()], pa.int32())
-            at = again.records.schema.get_field_index("__row")
-            tables.append(again.records.set_column(at, "__row", rows))
+            again = self._application.decode(Messages.of([whole[row] for row in others], now))
+            tables.append(again.among(np.array(others)).records)
             left = len(again.refused)
         frame = pl.from_arrow(pa.concat_tables(tables).unify_dictionaries())
         assert isinstance(frame, pl.DataFrame)
         program = pl.col("program").cast(pl.String)
         stem = PurePath(path).name.partition(".")[0] or PurePath(path).name
-        frame = frame.sort("__row", maintain_order=True).with_columns(
+        frame = frame.sort(ROW, maintain_order=True).with_columns(
             program=pl.when(program == NO_PROGRAM).then(pl.lit(stem)).otherwise(program),
             message=pl.col("message").str.replace_all(_BREAK, "\n", literal=True),
         )
         return frame, left
-
-
-def _messages(lines: Sequence[bytes], now: int) -> Messages:
-    n = len(lines)
-    return Messages("", 0, pa.array(lines, pa.binary()), np.arange(n), np.full(n, now))

@@ -20,7 +20,7 @@ from pipelines.formats.samples import LONGEST, short
 class TelegrafDecoder(MessageDecoder):
     """Decodes Telegraf messages: `{"fields": {...}, "name": "cpu", "tags": {"host": ...}, "timestamp": ...}`.
 
-    Timestamps are in seconds to nanoseconds, told by their magnitude. Fields of text are a dead letter; flags
+    Timestamps are in seconds to nanoseconds, by their magnitude. Fields of text are a dead letter; flags
     are skipped.
 
     Args:
@@ -46,13 +46,8 @@ class TelegrafDecoder(MessageDecoder):
             for field, raw in measurement["fields"].items():
                 value, full = number(raw), f"{name}.{field}"
                 if value is not None:
-                    yield (
-                        time,
-                        machine,
-                        short(f"{full}{instance}"),
-                        value,
-                        "counter" if COUNTERS.says(full) else "gauge",
-                    )
+                    kind = "counter" if COUNTERS.says(full) else "gauge"
+                    yield time, machine, short(f"{full}{instance}"), value, kind
 
     def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
         samples = list(self.samples(message))
@@ -72,8 +67,7 @@ class TelegrafDecoder(MessageDecoder):
 
 def measurements(message: Any) -> list[Any]:
     """The measurements of a message: a batch holds several."""
-    found: list[Any] = message.get("metrics", [message])
-    return found
+    return list(message.get("metrics", [message]))
 
 
 def time_of(measurement: Any) -> int:

@@ -58,9 +58,9 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "", end: str = _BLA
         frame = frame.with_columns(quoted=quoted, across=quoted & _may_span(pl.col("text")))
         pieces = pl.when("across").then("text").str.extract_all(whole)
         if frame["across"].any():
-            torn = frame.filter(pl.col("across") & (_inside(pieces) != _line(pl.col("text"))))
+            torn = frame.filter(pl.col("across") & (_bytes_of(pieces) != _bytes_without_breaks(pl.col("text"))))
             for row, text in torn.select("row", "text").iter_rows():
-                refusals.add(row, LINE_INVALID, f"line {_torn(text, whole)}: a text in quotes does not end")
+                refusals.add(row, LINE_INVALID, f"line {_open_quote(text, whole)}: a text in quotes does not end")
             frame = frame.filter(~pl.col("row").is_in(torn["row"].implode())) if torn.height else frame
             split = pl.when("across").then(pieces).otherwise(split)
         if frame["quoted"].any():
@@ -81,17 +81,17 @@ def _may_span(text: pl.Expr) -> pl.Expr:
     return marks | (pieces.list.len() % 2 == 0)
 
 
-def _line(text: pl.Expr) -> pl.Expr:
+def _bytes_without_breaks(text: pl.Expr) -> pl.Expr:
     """The bytes of a text without its line ends."""
     return text.str.len_bytes() - text.str.count_matches("\n", literal=True)
 
 
-def _inside(pieces: pl.Expr) -> pl.Expr:
+def _bytes_of(pieces: pl.Expr) -> pl.Expr:
     """The bytes of all pieces of a text without their line ends."""
-    return pieces.list.eval(_line(pl.element())).list.sum()
+    return pieces.list.eval(_bytes_without_breaks(pl.element())).list.sum()
 
 
-def _torn(text: str, whole: str) -> int:
+def _open_quote(text: str, whole: str) -> int:
     """The number of the line, from 1, in which a text begins to be none of the pattern and no line end."""
     at = 0
     for found in re.finditer(whole, text):

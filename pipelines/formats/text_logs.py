@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
@@ -50,38 +49,37 @@ class TextLogDecoder(Decoder):
     """What a line looks like, for reasons."""
     patterns: ClassVar[tuple[str, ...]]
     """Patterns of a line, of which the first that fits is used. Their named groups are `PARTS`; what a pattern does not
-    name, lines of its kind do not tell."""
+    name, lines of its kind do not have."""
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = self._read(messages, refusals)
-        wrong = found.filter(pl.col("wrong").is_not_null())
+        split = self._read(messages, refusals)
+        wrong = split.filter(pl.col("wrong").is_not_null())
         if wrong.height:
-            found = found.filter(pl.col("wrong").is_null())
-            _tell(wrong, set(found["row"].unique()), refusals)
-        return Decoded(_table(found), refusals.all())
+            split = split.filter(pl.col("wrong").is_null())
+            _tell(wrong, set(split["row"].unique()), refusals)
+        return Decoded(_table(split), refusals.all())
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
-        good = self._read(messages, Refusals()).filter(pl.col("wrong").is_null())["line"].to_list()
+        good = self._read(Messages.of([value]), Refusals()).filter(pl.col("wrong").is_null())["line"].to_list()
         return "\n".join(good[at] for at in sorted(records)).encode()
 
     def _read(self, messages: Messages, refusals: Refusals) -> pl.DataFrame:
         """The lines with their parts; ``wrong`` says what is wrong with one, null if nothing is."""
-        found = self.parts(lines(_readable(messages.values), refusals, end="\r\n"))
-        arrived = pl.Series("arrived", messages.arrived[found["row"].to_numpy()])
-        found = found.with_columns(line_times.of(found["stamp"], arrived, self.zone).alias("time"))
+        split = self.parts(lines(_readable(messages.values), refusals, end="\r\n"))
+        arrived = pl.Series("arrived", messages.arrived[split["row"].to_numpy()])
+        split = split.with_columns(line_times.of(split["stamp"], arrived, self.zone).alias("time"))
         machine, program, message = pl.col("entity"), pl.col("program"), pl.col("message").str.strip_chars()
-        found = found.with_columns(
+        split = split.with_columns(
             entity=pl.when(machine.fill_null("") == "").then(pl.lit(self.machine)).otherwise(machine),
             program=pl.when(program.fill_null("") == "").then(pl.lit(NO_PROGRAM)).otherwise(program),
-            severity=_severities(found["severity"]),
+            severity=_severities(split["severity"]),
             level=pl.col("severity").str.head(40),
             message=message,
         )
-        unknown = found["severity"] == UNKNOWN
+        unknown = split["severity"] == UNKNOWN
         if unknown.any():
-            found = found.with_columns(
+            split = split.with_columns(
                 message=pl.when(unknown).then(pl.format("level={} {}", "level", message)).otherwise(message)
             )
         long = pl.any_horizontal(pl.col(name).str.len_chars() > LONGEST for name in ("entity", "program"))
@@ -95,33 +93,33 @@ class TextLogDecoder(Decoder):
             .when(long | (message.str.len_chars() > LONGEST_LINE))
             .then(pl.lit(_TOO_LONG))
         )
-        return found.with_columns(wrong=wrong)
+        return split.with_columns(wrong=wrong)
 
     def parts(self, rest: pl.DataFrame) -> pl.DataFrame:
         """The lines with their parts; each pattern is tried on those lines that the patterns before it do not fit."""
-        found = []
+        matched = []
         for pattern in self.patterns:
             read = rest.with_columns(groups(pl.col("line"), pattern).alias("parts")).unnest("parts")
             level = pl.col("entity").str.to_lowercase().is_in(LEVELS)
             fits = pl.col("message").is_not_null() & ~level.fill_null(value=False)
-            found.append(read.filter(fits))
+            matched.append(read.filter(fits))
             rest = read.filter(~fits).select(rest.columns)
             if rest.height == 0:
                 break
         else:
-            found.append(rest.with_columns(pl.lit(None, pl.String).alias(name) for name in PARTS))
-        parts = [each for each in found if each.height] or found[:1]
+            matched.append(rest.with_columns(pl.lit(None, pl.String).alias(name) for name in PARTS))
+        parts = [each for each in matched if each.height] or matched[:1]
         read = parts[0] if len(parts) == 1 else pl.concat(parts).sort("row", "number")
         return self.finished(_joined(read) if read["more"].null_count() < read.height else read)
 
-    def finished(self, found: pl.DataFrame) -> pl.DataFrame:
-        """The lines with their parts as they are meant, where patterns alone do not tell it."""
-        return found
+    def finished(self, split: pl.DataFrame) -> pl.DataFrame:
+        """The lines with their parts as they are meant, where patterns alone do not suffice."""
+        return split
 
 
 PARTS = ("stamp", "entity", "program", "severity", "message", "more", "stream")
 """The parts of a line, all text: the time, null for that of the arrival; the machine, the program and the severity (a
-digit or a name), null or empty if the line tells none; the text; and, if the text goes on in the next line of the same
+digit or a name), null or empty if the line has none; the text; and, if the text goes on in the next line of the same
 stream and message, a mark of that, and the name of the stream."""
 
 
@@ -131,9 +129,9 @@ def groups(line: pl.Expr, pattern: str) -> pl.Expr:
     >>> pl.select(groups(pl.lit("a: no"), r"^(?<program>[a-z]+): (?<message>.*)$")).item()
     {'stamp': None, 'entity': None, 'program': 'a', 'severity': None, 'message': 'no', 'more': None, 'stream': None}
     """
-    found = line.str.extract_groups(pattern)
+    matched = line.str.extract_groups(pattern)
     named = [name for name in PARTS if f"(?<{name}>" in pattern]
-    parts = [found.struct.field(name) if name in named else pl.lit(None, pl.String).alias(name) for name in PARTS]
+    parts = [matched.struct.field(name) if name in named else pl.lit(None, pl.String).alias(name) for name in PARTS]
     return pl.struct(parts)
 
 
@@ -162,25 +160,24 @@ def _meant(text: str) -> str:
         return text
 
 
-def _joined(found: pl.DataFrame) -> pl.DataFrame:
+def _joined(split: pl.DataFrame) -> pl.DataFrame:
     """The lines, where those whose text goes on are one with what follows them in their stream."""
     begins = pl.col("more").shift(1).over("row", "stream").fill_null("") == ""
-    found = found.with_columns(number_of=begins.cast(pl.Int64).cum_sum().over("row", "stream"))
-    together = found.group_by("row", "stream", "number_of", maintain_order=True).agg(
+    split = split.with_columns(number_of=begins.cast(pl.Int64).cum_sum().over("row", "stream"))
+    together = split.group_by("row", "stream", "number_of", maintain_order=True).agg(
         pl.col("number", "stamp", "entity", "program", "severity", "more").first(),
         *(pl.col("line").str.join("\n"), pl.col("message").str.join(""), pl.col("message").null_count().alias("gaps")),
     )
     together = together.with_columns(message=pl.when(pl.col("gaps") == 0).then("message"))
-    return together.select(name for name in found.columns if name != "number_of")
+    return together.select(name for name in split.columns if name != "number_of")
 
 
-def _severities(given: pl.Series) -> pl.Series:
+def _severities(levels: pl.Series) -> pl.Series:
     """The severities that digits or names say; each distinct text is read once."""
-    if given.null_count() == len(given):
-        return pl.Series("severity", [INFO], pl.Int64).new_from_index(0, len(given))
-    said = {text: severity_of(text) for text in given.unique()}
-    known = {text: UNKNOWN if severity is None else severity for text, severity in said.items()}
-    return given.replace_strict(known, return_dtype=pl.Int64)
+    if levels.null_count() == len(levels):
+        return pl.Series("severity", [INFO], pl.Int64).new_from_index(0, len(levels))
+    severities = {text: UNKNOWN if (code := severity_of(text)) is None else code for text in levels.unique()}
+    return levels.replace_strict(severities, return_dtype=pl.Int64)
 
 
 def _readable(values: pa.Array) -> pa.Array:
@@ -206,12 +203,12 @@ def _tell(wrong: pl.DataFrame, used: set[int], refusals: Refusals) -> None:
             refusals.add(row, code, reason)
 
 
-def _table(found: pl.DataFrame) -> pa.Table:
+def _table(used: pl.DataFrame) -> pa.Table:
     schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
-    made = found.select(*(name for name in schema.names if name != ROW), pl.col("row").alias(ROW)).to_arrow()
+    columns = used.select(*(name for name in schema.names if name != ROW), pl.col("row").alias(ROW)).to_arrow()
     arrays = []
     for field in schema:
-        column = made.column(field.name)
+        column = columns.column(field.name)
         if pa.types.is_dictionary(field.type):
             column = pc.dictionary_encode(column.cast(pa.string()))
         arrays.append(column.cast(field.type).combine_chunks())

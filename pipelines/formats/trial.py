@@ -6,12 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from engine.runtime import reading
 from engine.spec.decoder import ROW, Messages
-from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from pipelines.contracts.records import Log
@@ -47,9 +43,9 @@ def messages_in(content: bytes, form: Format | None, rules: Rules) -> list[bytes
         form: Its format if it is known.
         rules: How labels and fields are read.
     """
-    known = form or guess(content, rules=rules)
+    recognised = form or guess(content, rules=rules)
     stripped = content.strip()
-    if known is not None and not known.a_line:
+    if recognised is not None and not recognised.a_line:
         return [content]
     first = stripped.split(b"\n", 1)[0].strip()
     if stripped[:1] in b"{[" and not is_json(first) and is_json(stripped):
@@ -70,29 +66,28 @@ def fates(
         arrived: When the messages arrive, epoch milliseconds.
     """
     forms = [form or guess(value, rules=rules) for value in values]
-    made = [Fate(each.name if each else "") for each in forms]
+    all_fates = [Fate(each.name if each else "") for each in forms]
     for each in {each.name: each for each in forms if each}.values():
         mine = [at for at, other in enumerate(forms) if other is not None and other.name == each.name]
-        _decode(each, [values[at] for at in mine], [made[at] for at in mine], rules, bounds, arrived)
+        _decode(each, [values[at] for at in mine], [all_fates[at] for at in mine], rules, bounds, arrived)
     unknown = f"looks like none of {', '.join(each.name for each in FORMATS)}; --format names one of them"
-    for fate in made:
+    for fate in all_fates:
         if not fate.format:
             fate.refused.append((FORMAT_UNKNOWN, unknown))
-    yield from made
+    yield from all_fates
 
 
 def _decode(
-    form: Format, values: list[bytes], made: list[Fate], rules: Rules, bounds: TimeBounds, arrived: int
+    form: Format, values: list[bytes], fates_of_format: list[Fate], rules: Rules, bounds: TimeBounds, arrived: int
 ) -> None:
-    n, decoder = len(values), BoundedDecoder(form.build(rules), form.record, rules.most)
-    messages = Messages("file", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, arrived))
+    record, messages = form.record, Messages.of(values, arrived)
+    decoder = BoundedDecoder(form.build(rules), record, rules.most)
     decoded = decoder.decode(messages)
-    record: type[Record] = form.record
-    good, parts = reading.checked(Source({"file": decoder}, record, bounds=bounds), decoded.records, messages)
+    good, parts = reading.checked(Source({"": decoder}, record, bounds=bounds), decoded.records, messages)
     for row in good.to_pylist():
-        fate = made[row.pop(ROW)]
+        fate = fates_of_format[row.pop(ROW)]
         (fate.lines if record is Log else fate.samples).append(row)
     for row, code, why in decoded.refused:
-        made[row].refused.append((code, why))
+        fates_of_format[row].refused.append((code, why))
     for at, code, why, held, which in parts:
-        made[at].refused.append((code, why if len(which) == held else f"{len(which)} of {held}: {why}"))
+        fates_of_format[at].refused.append((code, why if len(which) == held else f"{len(which)} of {held}: {why}"))

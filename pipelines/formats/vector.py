@@ -13,7 +13,7 @@ import orjson
 from pipelines.formats.distributions import Part, weighted
 from pipelines.formats.instants import moment
 from pipelines.formats.labels import LABELS, LabelRule
-from pipelines.formats.message_decoder import MessageDecoder, Sample
+from pipelines.formats.message_decoder import MessageDecoder, Sample, number_of
 from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
 from pipelines.formats.samples import short
 
@@ -57,11 +57,11 @@ class VectorDecoder(MessageDecoder):
         tags, counting = _tags(metric.get("tags") or {}), "counter" if kind == "absolute" else "count"
         whole = f"{space}.{name}" if space else name
         count = 0
-        for part, label, value, told in _parts(form, metric[form], counting):
-            machine, inside = self.labels.apply((*tags, *label), fold=told == "gauge")
+        for part, label, value, part_kind in _parts(form, metric[form], counting):
+            machine, inside = self.labels.apply((*tags, *label), fold=part_kind == "gauge")
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
-            yield time, machine, short(f"{whole}{part}{inside}"), value, told
+            yield time, machine, short(f"{whole}{part}{inside}"), value, part_kind
             count += 1
         if not count:
             raise RefusedError(MESSAGE_EMPTY, "the metric holds no value")
@@ -72,12 +72,12 @@ class VectorDecoder(MessageDecoder):
         return value if any(form in metric for form in ("counter", "gauge", "set")) else None
 
 
-def _tags(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _tags(by_name: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and values of tags; several values of a tag are joined by commas, a tag without a value is ``true``."""
-    if set(map(type, given.values())) <= {str}:
-        return tuple(given.items())
+    if set(map(type, by_name.values())) <= {str}:
+        return tuple(by_name.items())
     tags = []
-    for name, value in given.items():
+    for name, value in by_name.items():
         values = value if isinstance(value, list) else [value]
         if not all(each is None or isinstance(each, str) for each in values):
             raise TypeError(f"the tag {name[:80]!r} is no text")
@@ -85,55 +85,49 @@ def _tags(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(tags)
 
 
-def _parts(form: str, given: Any, counting: str) -> Iterator[Part]:
+def _parts(form: str, content: Any, counting: str) -> Iterator[Part]:
     """The samples of a value.
 
     Raises:
         KeyError, TypeError, ValueError: If it does not have the form.
     """
     if form == "counter":
-        yield "", (), _number(given["value"]), counting
+        yield "", (), number_of(content["value"]), counting
     elif form == "gauge":
         if counting != "counter":
             why = (
                 "the value of an incremental gauge is a change; Vector's transform incremental_to_absolute adds them up"
             )
             raise ValueError(why)
-        yield "", (), _number(given["value"]), "gauge"
+        yield "", (), number_of(content["value"]), "gauge"
     elif form == "set":
-        if not isinstance(given["values"], list):
+        if not isinstance(content["values"], list):
             raise TypeError("the values of a set are a list")
-        yield "", (), float(len(set(map(str, given["values"])))), "gauge"
+        yield "", (), float(len(set(map(str, content["values"])))), "gauge"
     elif form == "distribution":
-        yield from weighted(((each["value"], each["rate"]) for each in given["samples"]), counting)
+        yield from weighted(((each["value"], each["rate"]) for each in content["samples"]), counting)
     else:
-        yield ".count", (), _number(given["count"]), counting
-        if given.get("sum") is not None:
-            yield ".sum", (), _number(given["sum"]), counting
-        yield from (_buckets(given, counting) if form == "aggregated_histogram" else _quantiles(given))
+        yield ".count", (), number_of(content["count"]), counting
+        if content.get("sum") is not None:
+            yield ".sum", (), number_of(content["sum"]), counting
+        yield from (_buckets(content, counting) if form == "aggregated_histogram" else _quantiles(content))
 
 
-def _buckets(given: Any, counting: str) -> Iterator[Part]:
+def _buckets(histogram: Any, counting: str) -> Iterator[Part]:
     """The buckets, each with all below it; Vector's own hold what is between two limits. The last one holds all."""
-    known = sorted((_limit(each["upper_limit"]), _number(each["count"])) for each in given["buckets"])
-    for (limit, _), total in zip(known, accumulate(count for _, count in known), strict=True):
+    buckets = sorted((_limit(each["upper_limit"]), number_of(each["count"])) for each in histogram["buckets"])
+    for (limit, _), total in zip(buckets, accumulate(count for _, count in buckets), strict=True):
         if math.isfinite(limit):
             yield ".bucket", (("le", f"{limit:g}"),), total, counting
-    yield ".bucket", (("le", "+Inf"),), _number(given["count"]), counting
+    yield ".bucket", (("le", "+Inf"),), number_of(histogram["count"]), counting
 
 
-def _quantiles(given: Any) -> Iterator[Part]:
-    for each in given["quantiles"]:
+def _quantiles(summary: Any) -> Iterator[Part]:
+    for each in summary["quantiles"]:
         if each["value"] not in (None, "nan", "NaN"):
-            yield "", (("quantile", f"{_number(each['quantile']):g}"),), _number(each["value"]), "gauge"
+            yield "", (("quantile", f"{number_of(each['quantile']):g}"),), number_of(each["value"]), "gauge"
 
 
-def _limit(given: Any) -> float:
+def _limit(number: Any) -> float:
     """A number that may be infinite, which Vector writes as text."""
-    return _LIMITS[given.lower()] if isinstance(given, str) else _number(given)
-
-
-def _number(given: Any) -> float:
-    if type(given) not in (int, float):
-        raise TypeError(f"{str(given)[:40]!r} is no number")
-    return float(given)
+    return _LIMITS[number.lower()] if isinstance(number, str) else number_of(number)

@@ -47,9 +47,9 @@ class WebLogDecoder(TextLogDecoder):
     accepted = 'accepted: client - user [21/Nov/2026:00:27:00 +0000] "GET /x HTTP/1.1" 200 17, and lines of error logs'
     patterns = (ACCESS, NGINX_ERROR, APACHE_ERROR)
 
-    def finished(self, found: pl.DataFrame) -> pl.DataFrame:
+    def finished(self, lines: pl.DataFrame) -> pl.DataFrame:
         status = pl.col("severity")
         access = status.str.contains(r"^[0-9]{3}$|^-$")
         level = pl.when(access).then(pl.when(status.str.starts_with("5")).then(pl.lit("err"))).otherwise(status)
         text = pl.when(access).then(pl.col("line").str.replace(_TIME, "")).otherwise("message")
-        return found.with_columns(severity=level, message=text)
+        return lines.with_columns(severity=level, message=text)

@@ -1,4 +1,4 @@
-"""The decoder of Zabbix' real-time export: history and trends of items, an object a line.
+"""The decoder of Zabbix' real-time export: history and trends of items, one object per line.
 
 Source: the Zabbix manual, appendix "Newline-delimited JSON export protocol".
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.formats.labels import LABELS, LabelRule
-from pipelines.formats.message_decoder import MessageDecoder, Sample
+from pipelines.formats.message_decoder import MessageDecoder, Sample, number_of
 from pipelines.formats.refusals import MACHINE_UNKNOWN, TEXT_FIELD, RefusedError, no_machine
 from pipelines.formats.samples import short
 
@@ -48,16 +48,10 @@ class ZabbixDecoder(MessageDecoder):
             inside = self.labels.apply(((self.labels.machine[0], machine), *labels))[1]
         time, name = message["clock"] * 1000 + message.get("ns", 0) // 1_000_000, message["name"]
         if "value" in message:
-            yield time, machine, short(name + inside), _number(message["value"]), "gauge"
+            yield time, machine, short(name + inside), number_of(message["value"]), "gauge"
         else:
             for part in _TREND:
-                yield time, machine, short(f"{name}.{part}{inside}"), _number(message[part]), "gauge"
+                yield time, machine, short(f"{name}.{part}{inside}"), number_of(message[part]), "gauge"
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         return value if b'"value"' in value else None
-
-
-def _number(given: Any) -> float:
-    if type(given) not in (int, float):
-        raise TypeError(f"{str(given)[:40]!r} is no number")
-    return float(given)

@@ -6,7 +6,6 @@ import base64
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.serving.hosts import allowed
@@ -37,8 +36,8 @@ class Access:
         """
         if not self._needed and not allowed(headers.get("host", "")):
             what, accepted = "the request names another host", "localhost, or gateway.token_file"
-            error = NewnormalError("GATEWAY_BROWSER", what, "Host header", accepted, "nothing was told")
-            raise NotTakenError(HTTPStatus.FORBIDDEN, error)
+            now = "nothing was told"
+            raise NotTakenError("GATEWAY_BROWSER", what, "Host header", accepted, now, status=HTTPStatus.FORBIDDEN)
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Lets a request pass.
@@ -51,18 +50,20 @@ class Access:
         """
         if "origin" in headers:  # browsers send it with each POST; a page must not write through its reader's browser
             what, accepted = "the request comes from a web page", "requests of agents, without Origin"
-            error = NewnormalError("GATEWAY_BROWSER", what, "Origin header", accepted, "nothing was taken")
-            raise NotTakenError(HTTPStatus.FORBIDDEN, error)
+            raise NotTakenError("GATEWAY_BROWSER", what, "Origin header", accepted, status=HTTPStatus.FORBIDDEN)
         authorization, alone = headers.get("authorization", ""), [headers[name] for name in _HEADERS if name in headers]
         known = bool(self._token) and (
             has_token(authorization, self._token, _SCHEMES)
             or any(same(given, self._token) for given in (*alone, _password(authorization)))
         )
         if self._needed and not known:
-            what = "the token is another one" if authorization or alone else NO_TOKEN
-            accepted = "Authorization: Bearer TOKEN, or Token TOKEN"
-            error = NewnormalError("GATEWAY_UNAUTHORIZED", what, "Authorization header", accepted, "nothing was taken")
-            raise NotTakenError(HTTPStatus.UNAUTHORIZED, error)
+            raise NotTakenError(
+                "GATEWAY_UNAUTHORIZED",
+                "the token is another one" if authorization or alone else NO_TOKEN,
+                "Authorization header",
+                "Authorization: Bearer TOKEN, or Token TOKEN",
+                status=HTTPStatus.UNAUTHORIZED,
+            )
 
 
 def _password(authorization: str) -> str:

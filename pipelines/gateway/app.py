@@ -89,8 +89,8 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
     @app.get("/health")
     async def health() -> Response:
         well = await asyncio.to_thread(writer.well)
-        told = {"status": "pass"} if well else {"status": "fail", "message": "Kafka does not answer"}
-        return JSONResponse(told, HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE)
+        answer = {"status": "pass"} if well else {"status": "fail", "message": "Kafka does not answer"}
+        return JSONResponse(answer, HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE)
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:

@@ -7,7 +7,6 @@ from http import HTTPStatus
 
 import pyarrow as pa
 
-from engine.spec.errors import NewnormalError
 from pipelines.gateway.protocol import MalformedError, NotTakenError
 
 _GZIP = 16 + zlib.MAX_WBITS
@@ -33,23 +32,17 @@ def decompressed(data: bytes, encoding: str, most: int) -> bytes:
     Raises:
         NotTakenError: ``GATEWAY_TOO_LARGE``, ``GATEWAY_ENCODING``.
     """
-    if encoding == "gzip":
-        return _gunzip(data, most)
-    if encoding == "deflate":
-        return _inflate(data, most)
-    if encoding == "zstd":
-        return _unzstd(data, most)
-    if encoding == "snappy":
-        return _unsnap(data, most)
-    if len(data) > most:
-        raise too_large(f"more than {most} bytes", "gateway.max_decompressed")
-    return data
+    content = _DECOMPRESSORS[encoding](data, most) if encoding in _DECOMPRESSORS else data
+    if len(content) > most:
+        after = " after decompression" if encoding in _DECOMPRESSORS else ""
+        raise too_large(f"more than {most} bytes{after}", "gateway.max_decompressed")
+    return content
 
 
-def too_large(what: str, setting: str) -> NotTakenError:
+def too_large(size: str, setting: str) -> NotTakenError:
     """The refusal of a body that is too large."""
-    error = NewnormalError("GATEWAY_TOO_LARGE", f"the body has {what}", setting, "smaller batches", "nothing was taken")
-    return NotTakenError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return NotTakenError("GATEWAY_TOO_LARGE", f"the body has {size}", setting, "smaller batches", status=status)
 
 
 def _gunzip(data: bytes, most: int) -> bytes:
@@ -65,7 +58,7 @@ def _gunzip(data: bytes, most: int) -> bytes:
             raise MalformedError("GATEWAY_ENCODING", f"the body is no gzip: {error}") from None
         room -= len(parts[-1])
         if room < 0:
-            raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
+            break
         if not member.eof:
             raise MalformedError("GATEWAY_ENCODING", "the body is gzip that does not end")
         data = member.unused_data
@@ -75,14 +68,12 @@ def _gunzip(data: bytes, most: int) -> bytes:
 def _inflate(data: bytes, most: int) -> bytes:
     stream = zlib.decompressobj()
     try:
-        found = stream.decompress(data, most + 1)
+        content = stream.decompress(data, most + 1)
     except zlib.error as error:
         raise MalformedError("GATEWAY_ENCODING", f"the body is no deflate: {error}") from None
-    if len(found) > most:
-        raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
-    if not stream.eof or stream.unused_data:
+    if len(content) <= most and (not stream.eof or stream.unused_data):
         raise MalformedError("GATEWAY_ENCODING", "the body is deflate that does not end, or is followed by more")
-    return found
+    return content
 
 
 def _unzstd(data: bytes, most: int) -> bytes:
@@ -93,12 +84,9 @@ def _unzstd(data: bytes, most: int) -> bytes:
         raise MalformedError("GATEWAY_ENCODING", f"the body is zstd with a window of more than {_ZSTD_WINDOW} bytes")
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            found = bytes(stream.read(most + 1))
+            return bytes(stream.read(most + 1))
     except (OSError, pa.ArrowException) as error:
         raise MalformedError("GATEWAY_ENCODING", f"the body is no zstd: {str(error)[:100]}") from None
-    if len(found) > most:
-        raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
-    return found
 
 
 def _unsnap(data: bytes, most: int) -> bytes:
@@ -119,3 +107,7 @@ def _announced(data: bytes) -> int:
         if byte < 0x80:
             return size
     raise MalformedError("GATEWAY_ENCODING", "the body is no snappy block: it does not say its size")
+
+
+_DECOMPRESSORS = {"gzip": _gunzip, "deflate": _inflate, "zstd": _unzstd, "snappy": _unsnap}
+"""Each returns the content of a body, or more than the most bytes that are accepted."""

@@ -37,11 +37,11 @@ def series_of(data: bytes) -> list[dict[str, Any]]:
         raise MalformedError(FORMAT_UNKNOWN, f"no series of Datadog in protobuf: {str(error)[:200]}") from None
     return [
         {
-            "metric": each.metric,
-            "type": each.type,
-            "points": [{"timestamp": point.timestamp, "value": point.value} for point in each.points],
-            "resources": [{"type": resource.type, "name": resource.name} for resource in each.resources],
-            "tags": list(each.tags),
+            "metric": series.metric,
+            "type": series.type,
+            "points": [{"timestamp": point.timestamp, "value": point.value} for point in series.points],
+            "resources": [{"type": resource.type, "name": resource.name} for resource in series.resources],
+            "tags": list(series.tags),
         }
-        for each in payload.series
+        for series in payload.series
     ]

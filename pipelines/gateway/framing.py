@@ -40,15 +40,15 @@ class Frames(ABC):
         Raises:
             FramingError: If a message is too long; nothing after it can be read.
         """
-        buffer, at, found = self._held + data, 0, []
+        buffer, at, messages = self._held + data, 0, []
         while (next_one := self._next(buffer, at)) is not None:
             begin, end, at = next_one
             if end > begin:
-                found.append(buffer[begin:end])
+                messages.append(buffer[begin:end])
         self._held = buffer[at:]
         if len(self._held) > LONGEST:
             raise FramingError(f"a message is longer than {LONGEST} bytes")
-        return found
+        return messages
 
     def rest(self) -> list[bytes]:
         """The message that the end of the connection ends."""

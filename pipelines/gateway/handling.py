@@ -13,7 +13,6 @@ import structlog
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.access import Access
 from pipelines.gateway.compression import decompressed, too_large
@@ -25,6 +24,7 @@ from pipelines.gateway.writer import RETRY_SECONDS, Writer
 
 _BODY_SECONDS = 30.0
 """Seconds in which a body must have arrived."""
+_LATER = "the same later"
 
 log = structlog.get_logger()
 
@@ -83,13 +83,14 @@ class Handler:
         self._access.check(request.headers)
         sender = request.client.host if request.client else ""
         if wait := self._rate.wait(sender):
-            what = f"{sender} sends more than {self._limits.rate} bytes a second"
-            raise _later(protocol, NewnormalError("GATEWAY_RATE", what, "gateway.rate", "the same later"), wait)
+            what = f"{sender} sends more than {self._limits.rate} bytes per second"
+            status, where = protocol.later, "gateway.rate"
+            raise NotTakenError("GATEWAY_RATE", what, where, _LATER, status=status, retry_after=wait)
         encoding = request.headers.get("content-encoding", protocol.encodings[0]).strip().lower()
         if encoding not in protocol.encodings:
             what, accepted = f"the content encoding is {encoding[:40]!r}", ", ".join(protocol.encodings)
-            error = NewnormalError("GATEWAY_ENCODING", what, "Content-Encoding header", accepted, "nothing was taken")
-            raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+            status, where = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding header"
+            raise NotTakenError("GATEWAY_ENCODING", what, where, accepted, status=status)
         data = await self._body(request, protocol, held)
         self._rate.charge(sender, len(data))
         parameters, channel = dict(request.query_params), request.headers.get("x-splunk-request-channel", "")
@@ -109,10 +110,7 @@ class Handler:
             body, most = Body(whole, content_type, parameters, channel), self._settings.input.max_parts
             taken = await self._work.run(check, len(whole), request.is_disconnected)
         except TooBusyError:
-            error = NewnormalError(
-                "GATEWAY_BUSY", "other requests are checked", "body", "the same later", "nothing was taken"
-            )
-            raise _later(protocol, error, RETRY_SECONDS) from None
+            raise _busy(protocol, "other requests are checked", "body") from None
         if taken.value is not None:
             await self._writer.write(self._settings.topic(taken.topic), taken.value)
             self.metrics.written(protocol.name, taken.records)
@@ -134,26 +132,26 @@ class Handler:
                     parts.append(part)
         except TimeoutError:
             what = f"the body has not arrived within {_BODY_SECONDS:g} s"
-            error = NewnormalError("GATEWAY_SLOW", what, "body", "the same later", "nothing was taken")
-            raise NotTakenError(HTTPStatus.SERVICE_UNAVAILABLE, error, RETRY_SECONDS) from None
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            raise NotTakenError(
+                "GATEWAY_SLOW", what, "body", _LATER, status=status, retry_after=RETRY_SECONDS
+            ) from None
         return b"".join(parts)
 
     def _reserve(self, count: int, protocol: Protocol, held: _Held) -> None:
         if not self._in_flight.reserve(count):
             what = f"requests of {self._in_flight.held} bytes wait for Kafka"
-            error = NewnormalError("GATEWAY_BUSY", what, "gateway.max_in_flight", "the same later", "nothing was taken")
-            raise _later(protocol, error, RETRY_SECONDS)
+            raise _busy(protocol, what, "gateway.max_in_flight")
         held.reserved += count
 
 
-def _later(protocol: Protocol, error: NewnormalError, seconds: int) -> NotTakenError:
-    return NotTakenError(protocol.later, error, seconds)
+def _busy(protocol: Protocol, what: str, where: str) -> NotTakenError:
+    return NotTakenError("GATEWAY_BUSY", what, where, _LATER, status=protocol.later, retry_after=RETRY_SECONDS)
 
 
 def _failed(protocol: Protocol, error: Exception) -> NotTakenError:
     """The answer to a request at which the gateway failed. The log has type and place, not what the sender sent."""
     kind, place = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
     log.error("The gateway failed at a request", protocol=protocol.name, error=kind, at=f"{place.name}:{place.lineno}")
-    what = f"the gateway failed: {kind}"
-    told = NewnormalError("GATEWAY_FAILED", what, "gateway", "", "it is not known whether something was taken")
-    return NotTakenError(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+    what, now = f"the gateway failed: {kind}", "it is not known whether something was taken"
+    return NotTakenError("GATEWAY_FAILED", what, "gateway", "", now, status=HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
@@ -30,7 +29,7 @@ from pipelines.formats.rules import Rules
 from pipelines.formats.samples import folded
 from pipelines.formats.text_lines import lines
 from pipelines.gateway.influx_times import NANOSECONDS, are_plain, impossible, timed
-from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 
 _COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
 LOGS = "logs"
@@ -92,10 +91,10 @@ class Influx(Protocol):
         return parts.of_text(body.data, _is_log(body))
 
     def take(self, body: Body) -> Taken:
-        given = body.parameters.get("precision", "")
-        unit = NANOSECONDS.get(given)
+        precision = body.parameters.get("precision", "")
+        unit = NANOSECONDS.get(precision)
         if unit is None:
-            raise MalformedError("GATEWAY_PRECISION", f"precision={given[:20]}", "ns, us, ms, s, m, h")
+            raise MalformedError("GATEWAY_PRECISION", f"precision={precision[:20]}", "ns, us, ms, s, m, h")
         logs = _is_log(body)
         topic = topics.LOGS_AGENTS if logs else topics.RAW_AGENTS
         record = Log if logs else Telemetry
@@ -114,7 +113,7 @@ class Influx(Protocol):
         return Taken(topic, data, records, _reply(left_out))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _told(error.status, error.text)
+        return _error_reply(error.status, error.text)
 
     def _plainly(self, data: bytes, unit: int) -> int | None:
         """The number of records of lines that are all used, and written as they came; ``None``: not so easily."""
@@ -123,11 +122,11 @@ class Influx(Protocol):
             return None
         records, stamps = counted.fields, counted.stamps
         if counted.rest:
-            decoded, found = _read(self._decoder, counted.rest)
+            decoded, fields = _read(self._decoder, counted.rest)
             if any(code != TEXT_FIELD for _, code, _ in decoded.refused):
                 return None
             records += _number(decoded, counted.rest, self._joining)
-            stamps = [*stamps, *found["stamp"].drop_nulls().unique()]
+            stamps = [*stamps, *fields["stamp"].drop_nulls().unique()]
         return records if records and are_plain(stamps, unit) else None
 
 
@@ -143,23 +142,23 @@ def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, Decoded, 
         MalformedError: If no line can be used.
     """
     left_out = _LeftOut()
-    decoded, wrong, found = _decoded(decoder, data)
+    decoded, wrong, fields = _decoded(decoder, data)
     if wrong and (data.count(b"\n") > _MOST_DIVIDED or b"\n" not in data.strip()):
         raise MalformedError(*wrong)  # no other line could be used, or they are too many to look at each
     if wrong:
-        del found  # which is several times as large as the body
+        del fields  # which is several times as large as the body
         data = _without(data, _broken(decoder, data), left_out)
-        decoded, _, found = _decoded(decoder, data)
+        decoded, _, fields = _decoded(decoder, data)
         if not decoded.records.num_rows:
             raise MalformedError(*wrong)
-    if odd := impossible(found, unit):
+    if odd := impossible(fields, unit):
         coded = {number: ("GATEWAY_PRECISION", why) for number, why in odd.items()}
         data = _without(data, coded, left_out)
-        decoded, _, found = _decoded(decoder, data)
+        decoded, _, fields = _decoded(decoder, data)
         if not decoded.records.num_rows:
             number, (code, why) = next(iter(coded.items()))
             raise MalformedError(code, f"line {number}: {why}")
-    return timed(data, found, unit), decoded, left_out
+    return timed(data, fields, unit), decoded, left_out
 
 
 def _number(decoded: Decoded, data: bytes, joining: Decoder) -> int:
@@ -172,35 +171,31 @@ def _number(decoded: Decoded, data: bytes, joining: Decoder) -> int:
     """
     names = decoded.records.schema.names
     if "metric" in names and folded(decoded.records.column("metric").combine_chunks()).any():
-        decoded = joining.decode(as_message(data))
+        decoded = joining.decode(Messages.of([data]))
     return int(decoded.records.num_rows)
 
 
 def _decoded(decoder: _Decoder, data: bytes) -> tuple[Decoded, tuple[str, str] | None, pl.DataFrame]:
     """What lines become; code and reason if some of it cannot be used; and the fields of the lines."""
-    decoded, found = _read(decoder, data)
+    decoded, fields = _read(decoder, data)
     if decoded.records.num_rows:
         wrong = next(((code, why) for _, code, why in decoded.refused if code not in _UNUSED), None)
-        return decoded, wrong, found
+        return decoded, wrong, fields
     nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
-    return decoded, (decoded.refused[0] if decoded.refused else nothing)[1:], found
+    return decoded, (decoded.refused[0] if decoded.refused else nothing)[1:], fields
 
 
 def _read(decoder: _Decoder, data: bytes) -> tuple[Decoded, pl.DataFrame]:
     """What lines become, and their fields; none if they are refused."""
-    refusals, message = Refusals(), as_message(data)
-    found = usable_fields(message, refusals)
-    return decoder.of_fields(found, message, refusals), found
+    refusals, message = Refusals(), Messages.of([data])
+    fields = usable_fields(message, refusals)
+    return decoder.of_fields(fields, message, refusals), fields
 
 
 def _broken(decoder: _Decoder, data: bytes) -> dict[int, tuple[str, str]]:
     """The lines that cannot be used, by number: code and reason. Each is decoded as if it came alone."""
     split = _lines(data)
-    texts, n = split["line"].to_list(), split.height
-    messages = Messages(
-        "", 0, pa.array([text.encode() for text in texts], pa.binary()), np.arange(n), np.zeros(n, np.int64)
-    )
-    decoded = decoder.decode(messages)
+    decoded = decoder.decode(Messages.of([text.encode() for text in split["line"]]))
     used, numbers = set(decoded.records.column(ROW).to_pylist()), split["number"].to_list()
     return {
         numbers[row]: (code, why.removeprefix("line 1: "))
@@ -232,9 +227,9 @@ def _reply(left_out: _LeftOut) -> Reply:
     if not left_out.count:
         return Reply(HTTPStatus.NO_CONTENT)
     why = f"partial write: {left_out.count} lines left out, the first because {left_out.why}"
-    return _told(HTTPStatus.BAD_REQUEST, f"{left_out.code}: {why}; the others were written")
+    return _error_reply(HTTPStatus.BAD_REQUEST, f"{left_out.code}: {why}; the others were written")
 
 
-def _told(status: int, text: str) -> Reply:
-    told = {"code": _WORDS.get(status, "invalid"), "message": text, "error": text}
-    return Reply(status, orjson.dumps(told), "application/json")
+def _error_reply(status: int, text: str) -> Reply:
+    content = {"code": _WORDS.get(status, "invalid"), "message": text, "error": text}
+    return Reply(status, orjson.dumps(content), "application/json")

@@ -1,4 +1,4 @@
-"""The timestamps of Influx line protocol. The pipeline tells their unit by their magnitude, so that it must fit."""
+"""The timestamps of Influx line protocol. The pipeline derives their unit from their magnitude, which must fit."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _EARLIEST, _LATEST = 10**11, 4_102_444_800_000
 """Times before 1973 and after 2100, epoch milliseconds, are times in another unit."""
 
 
-def impossible(found: pl.DataFrame, unit: int) -> dict[int, str]:
+def impossible(fields: pl.DataFrame, unit: int) -> dict[int, str]:
     """The lines whose timestamps cannot be in a unit, by their number, each with the reason.
 
     Args:
-        found: The fields of lines, see `influx_lines.fields`; all are right.
+        fields: The fields of lines, see `influx_lines.fields`; all are right.
         unit: The unit, nanoseconds.
     """
-    stamped = found.filter(pl.col("stamp").is_not_null())
+    stamped = fields.filter(pl.col("stamp").is_not_null())
     odd = stamped.filter(pl.Series(_impossible(stamped["stamp"].to_numpy(), unit), dtype=pl.Boolean))
     return {number: f"{stamp} is no time in that unit; {_right(stamp)}" for number, stamp in _first(odd)}
 
 
-def timed(data: bytes, found: pl.DataFrame, unit: int) -> bytes:
+def timed(data: bytes, fields: pl.DataFrame, unit: int) -> bytes:
     """Lines with timestamps that are read as what they mean.
 
     Args:
         data: The lines.
-        found: Their fields.
+        fields: Their fields.
         unit: The unit of their timestamps, nanoseconds.
     """
-    if _as_meant(found.filter(pl.col("stamp").is_not_null())["stamp"].to_numpy(), unit):
+    if _as_meant(fields.filter(pl.col("stamp").is_not_null())["stamp"].to_numpy(), unit):
         return data
-    known = found.with_columns(time=pl.col("stamp") * unit)
+    in_nanoseconds = fields.with_columns(time=pl.col("stamp") * unit)
     text = pl.concat_str("key", pl.lit("="), "raw").str.join(",")
-    whole = known.group_by("number", maintain_order=True).agg(
+    whole = in_nanoseconds.group_by("number", maintain_order=True).agg(
         pl.col("head").first(), text.alias("f"), pl.col("time").first()
     )
     ends = ("" if time is None else f" {time}" for time in whole["time"])
@@ -56,8 +56,8 @@ def are_plain(stamps: list[int], unit: int) -> bool:
     >>> are_plain([1_795_220_820], NANOSECONDS["s"]), are_plain([1_795_220_820], NANOSECONDS["ms"])
     (True, False)
     """
-    known = np.array(stamps, np.int64)
-    return not _impossible(known, unit).any() and _as_meant(known, unit)
+    times = np.array(stamps, np.int64)
+    return not _impossible(times, unit).any() and _as_meant(times, unit)
 
 
 def _impossible(stamps: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.bool_]:

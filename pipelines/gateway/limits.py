@@ -42,10 +42,10 @@ class InFlight:
 
 
 class Rate:
-    """Bytes a second of each sender, which may send those of some seconds at once.
+    """Bytes per second of each sender, which may send those of some seconds at once.
 
     Args:
-        rate: Bytes a second; 0: no limit.
+        rate: Bytes per second; 0: no limit.
         clock: Gives the time in seconds.
     """
 

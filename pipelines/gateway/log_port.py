@@ -1,4 +1,4 @@
-"""A port of log lines: takes messages over UDP and TCP, also with TLS, and writes the lines that they become.
+"""The ports of log lines: they take messages over UDP and TCP, also with TLS, and write the lines that these become.
 
 A message without a machine is of the machine at its sender's address. The lines are written as our JSON, so that the
 pipeline need not know who sent them.
@@ -15,22 +15,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import structlog
 
 from datagen.jsonlines import to_json
 from engine.spec.decoder import Decoder, Messages
+from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.formats.catalogue import BY_NAME
 from pipelines.formats.rules import Rules
 from pipelines.gateway.framing import Frames, FramingError, GelfFrames, GelfPackets, SyslogFrames
 from pipelines.gateway.limits import Rate
 from pipelines.gateway.metrics import Metrics
-from pipelines.gateway.ports import Packets, Port, address
+from pipelines.gateway.ports import Packets, Port, address, sockets
 from pipelines.gateway.protocol import NotTakenError
 from pipelines.gateway.writer import Writer
 
@@ -128,7 +129,7 @@ class LogPort(Port):
         await self._turn()
 
     async def _turn(self) -> None:
-        """Reads what has come, writes what it became, and tells what cannot be used."""
+        """Reads what has come, writes what it became, and reports what cannot be used."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         if pending:
             self._metrics.received(self._kind.name, sum(len(data) for _, data in pending))
@@ -251,9 +252,7 @@ class _Decoding:
             by_sender.setdefault(sender, []).append(message)
         tables, refused, why = [], Counter[str](), ""
         for sender, values in by_sender.items():
-            n = len(values)
-            messages = Messages("", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, now))
-            decoded = self._decoder(sender).decode(messages)
+            decoded = self._decoder(sender).decode(Messages.of(values, now))
             tables.append(decoded.records)
             for _, code, reason in decoded.refused:
                 refused[code] += 1
@@ -280,3 +279,49 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[bytes, int]]:
         if size > _MESSAGE or at == len(lines):
             yield f"[{','.join(lines[begin:at])}]".encode(), at - begin
             begin, size = at, 0
+
+
+def opened(settings: Settings, writer: Writer, metrics: Metrics) -> list[LogPort]:
+    """The open ports.
+
+    Args:
+        settings: Their numbers, and files for TLS.
+        writer: Writes to Kafka.
+        metrics: Where they count.
+
+    Raises:
+        NewnormalError: ``PORT_TAKEN``, ``GATEWAY_TLS``.
+    """
+    limits, ports = settings.gateway, list[LogPort]()
+    try:
+        for kind, port in ((SYSLOG, limits.syslog_port), (GELF, limits.gelf_port)):
+            if port:
+                tcp, udp = sockets(limits.host, port, kind.name, f"gateway.{kind.name}_port")
+                ports.append(LogPort(kind, settings, writer, metrics, tcp, udp))
+        if limits.syslog_tls_port:
+            tls = _tls(limits)
+            tcp, udp = sockets(limits.host, limits.syslog_tls_port, "syslog over TLS", "gateway.syslog_tls_port")
+            udp.close()
+            ports.append(LogPort(SYSLOG, settings, writer, metrics, tcp, tls=tls))
+    except NewnormalError:
+        for each in ports:
+            each.close()
+        raise
+    return ports
+
+
+def _tls(limits: GatewaySettings) -> ssl.SSLContext:
+    """What encrypts connections: TLS 1.2 or newer; clients need a certificate if the settings name an authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    files = f"{limits.tls_certificate or 'no certificate'}, {limits.tls_key or 'no key'}"
+    with suppress(OSError):
+        context.load_cert_chain(limits.tls_certificate, limits.tls_key or None)
+        if limits.tls_clients:
+            files = limits.tls_clients
+            context.load_verify_locations(limits.tls_clients)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+    names = "gateway.tls_certificate, gateway.tls_key, gateway.tls_clients"
+    accepted = "files (PEM) with the gateway's certificate and its key, and with the authority of its clients"
+    raise NewnormalError("GATEWAY_TLS", f"cannot be used: {files}", names, accepted, "nothing was started")

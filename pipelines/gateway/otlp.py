@@ -16,8 +16,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
 
-from engine.spec.decoder import Decoder
-from engine.spec.errors import NewnormalError
+from engine.spec.decoder import Decoder, Messages
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
@@ -26,9 +25,9 @@ from pipelines.formats.catalogue import BY_NAME, guess
 from pipelines.formats.otlp_json import NO_VALUE
 from pipelines.formats.otlp_logs import OtlpLogsDecoder
 from pipelines.formats.otlp_plain import PlainPoints
-from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD, RefusedError
+from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, WITHOUT_LOSS, RefusedError
 from pipelines.formats.rules import Rules
-from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, wrong_type
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _MOST_DIVIDED = 20_000
@@ -51,7 +50,7 @@ class Signal:
         rejected: The field of answers that counts what was refused.
         size: Counts the data points or log records of a resource.
         empty: Counts those among them that hold no value or no text, but should.
-        what: These, in words.
+        items: The data points or log records, in words.
         content: What each must hold, in words.
     """
 
@@ -64,7 +63,7 @@ class Signal:
     rejected: str
     size: Callable[[Any], int]
     empty: Callable[[Any], int]
-    what: str
+    items: str
     content: str
 
 
@@ -135,7 +134,7 @@ class Otlp(Protocol):
         records, refused = (counted[0], None) if counted else self._decoded(data)
         if not refused or refused[0] == MESSAGE_EMPTY:
             empty = counted[1] if counted else self._empty(request)
-            reply = self._success(as_json, empty, f"{MESSAGE_EMPTY}: {empty} {signal.what} without {signal.content}")
+            reply = self._success(as_json, empty, f"{MESSAGE_EMPTY}: {empty} {signal.items} without {signal.content}")
             if refused:
                 return Taken(signal.topic, None, 0, reply)
             value = data if self._recognised(data) else self._anew(request)
@@ -190,7 +189,7 @@ class Otlp(Protocol):
         if not records:
             raise MalformedError(*refused)
         code, why = refused
-        reply = self._success(as_json, lost, f"{code}: {lost} {signal.what} are left out, the first: {why}")
+        reply = self._success(as_json, lost, f"{code}: {lost} {signal.items} are left out, the first: {why}")
         return Taken(signal.topic, self._anew(kept), records, reply)
 
     def _without_wrong(self, resource: Any) -> tuple[Any, int]:
@@ -229,10 +228,10 @@ class Otlp(Protocol):
 
     def _decoded(self, value: bytes) -> tuple[int, tuple[str, str] | None]:
         """Number of records; and code and reason if the message, or a part of it, is refused."""
-        decoded = self._decoder.decode(as_message(value))
-        found = decoded.records.num_rows
-        left_out = (each[1:] for each in decoded.refused if not found or each[1] not in TOLD)
-        return found, next(left_out, None)
+        decoded = self._decoder.decode(Messages.of([value]))
+        records = decoded.records.num_rows
+        left_out = (each[1:] for each in decoded.refused if not records or each[1] not in WITHOUT_LOSS)
+        return records, next(left_out, None)
 
     def _recognised(self, value: bytes) -> bool:
         form = guess(value, self._signal.record)
@@ -255,10 +254,7 @@ class Otlp(Protocol):
 
 def _is_json(body: Body) -> bool:
     if body.media_type not in (_JSON, _PROTOBUF):
-        what = f"the content type is {body.content_type[:200]!r}"
-        accepted = f"{_PROTOBUF}, {_JSON}"
-        error = NewnormalError("GATEWAY_TYPE", what, "Content-Type header", accepted, "nothing was taken")
-        raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+        raise wrong_type(body, f"{_PROTOBUF}, {_JSON}")
     return body.media_type == _JSON
 
 

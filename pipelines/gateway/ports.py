@@ -15,13 +15,13 @@ _RECEIVE_BUFFER = 4_000_000
 _CLOSE_SECONDS = 10.0
 
 
-def sockets(host: str, port: int, what: str, setting: str) -> tuple[socket.socket, socket.socket]:
+def sockets(host: str, port: int, user: str, setting: str) -> tuple[socket.socket, socket.socket]:
     """A socket of TCP and one of UDP at the same address; with port 0 at any free one.
 
     Args:
         host: The address.
         port: The port.
-        what: What it is for, for the reason.
+        user: What it is for, for the reason.
         setting: The setting that names the port.
 
     Raises:
@@ -37,7 +37,7 @@ def sockets(host: str, port: int, what: str, setting: str) -> tuple[socket.socke
     except OSError as error:
         tcp.close()
         udp.close()
-        why = f"the port {port} for {what} cannot be opened: {error.strerror}"
+        why = f"the port {port} for {user} cannot be opened: {error.strerror}"
         raise NewnormalError("PORT_TAKEN", why, setting, "a free port", "nothing was started") from None
     tcp.listen(128)  # before anybody serves it, connections wait
     tcp.setblocking(False)

@@ -7,10 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-import numpy as np
-import pyarrow as pa
-
-from engine.spec.decoder import Messages
 from engine.spec.errors import NewnormalError
 
 
@@ -18,17 +14,26 @@ class NotTakenError(Exception):
     """Nothing of a request was taken.
 
     Attributes:
+        error: The reason that the sender gets.
         request: The name that the sender gave the request, as Amazon Data Firehose does; empty: none.
 
     Args:
+        code: The stable code.
+        what: What is wrong.
+        where: The header, the setting or the part of the request.
+        accepted: What is accepted.
+        now: What happens now.
         status: The status of HTTP.
-        error: What the sender is told; its code is stable.
         retry_after: Seconds after which the sender may send the same again; ``None``: never.
     """
 
-    def __init__(self, status: int, error: NewnormalError, retry_after: int | None = None) -> None:
-        super().__init__(error.what)
-        self.status, self.error, self.retry_after, self.request = status, error, retry_after, ""
+    def __init__(
+        self, code: str, what: str, where: str, accepted: str = "", now: str = "nothing was taken", *,
+        status: int = HTTPStatus.BAD_REQUEST, retry_after: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(what)
+        self.error = NewnormalError(code, what, where, accepted, now)
+        self.status, self.retry_after, self.request = status, retry_after, ""
 
     @property
     def text(self) -> str:
@@ -47,8 +52,7 @@ class MalformedError(NotTakenError):
     """
 
     def __init__(self, code: str, what: str, accepted: str = "") -> None:
-        error = NewnormalError(code, what, "gateway", accepted, "nothing was taken")
-        super().__init__(HTTPStatus.BAD_REQUEST, error)
+        super().__init__(code, what, "gateway", accepted)
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,11 @@ class Body:
         """The content type without its parameters."""
         return self.content_type.partition(";")[0].strip()
 
-    def message(self) -> Messages:
-        """The body as the one message of a topic."""
-        return as_message(self.data)
 
-
-def as_message(value: bytes) -> Messages:
-    """A value as the one message of a topic."""
-    return Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
+def wrong_type(body: Body, accepted: str) -> NotTakenError:
+    """The refusal of a body whose content type the protocol does not have."""
+    what, status = f"the content type is {body.content_type[:200]!r}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    return NotTakenError("GATEWAY_TYPE", what, "Content-Type header", accepted, status=status)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """JSON of the vendors' own intakes: Datadog, Splunk, CloudWatch by Data Firehose, GELF over HTTP, OpenTSDB.
 
 Each body is made the JSON that the decoder of its format reads. What cannot be used is left out, if the rest can be,
-and told; nothing is written of a body of which nothing can be used.
+and reported; nothing is written of a body of which nothing can be used.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 
 import orjson
 
-from engine.spec.decoder import Decoder
+from engine.spec.decoder import Decoder, Messages
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log
 from pipelines.formats import parts
 from pipelines.formats.catalogue import BY_NAME, guess
-from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TOLD
+from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, WITHOUT_LOSS
 from pipelines.formats.rules import Rules
 from pipelines.formats.splunk import is_metric
 from pipelines.gateway.access import NO_TOKEN
 from pipelines.gateway.datadog_payload import KIND, series_of
-from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 
 _MOST_DIVIDED = 20_000
 """The most objects of a body of which those that cannot be used are left out; each is looked at alone."""
@@ -37,7 +37,7 @@ _CODES = {MESSAGE_EMPTY: 5}
 _OF_AN_EVENT = 8
 """At most so many parts has the JSON of an event that was sent raw."""
 _ACKNOWLEDGED = count()
-"""Numbers of requests to Splunk's collector that were written; a sender asks for those that it was told."""
+"""Numbers of requests to Splunk's collector that were written; a sender asks for those that it was given."""
 
 
 class JsonPush(Protocol):
@@ -56,7 +56,7 @@ class JsonPush(Protocol):
         return parts.of_json(body.data, most)
 
     def _written(
-        self, name: str, objects: list[Any], reply: Callable[[str], Reply], wrap: Callable[[list[Any]], Any]
+        self, name: str, objects: list[Any], reply: Callable[[str], Reply], wrap: Callable[[list[Any]], Any] = list
     ) -> Taken:
         """What is written of objects.
 
@@ -64,27 +64,27 @@ class JsonPush(Protocol):
             name: The format.
             objects: The objects.
             reply: The answer, given a word on what is left out, empty if nothing is.
-            wrap: Makes the message of some of the objects.
+            wrap: Makes the message of some of the objects; by default a list of them.
         """
         form = BY_NAME[name]
         decoder, topic = form.build(self._rules), topics.LOGS_AGENTS if form.record is Log else topics.RAW_AGENTS
         value = orjson.dumps(wrap(objects))
         records, refused = _decoded(decoder, value)
-        told = ""
+        reason = ""
         if refused and 1 < len(objects) <= _MOST_DIVIDED:
             good = [one for one in objects if _decoded(decoder, orjson.dumps(wrap([one])))[0]]
             if good:
                 lost = len(objects) - len(good)
-                told = f"{refused[0]}: {lost} of {len(objects)} are left out, the first: {refused[1]}" if lost else ""
+                reason = f"{refused[0]}: {lost} of {len(objects)} are left out, the first: {refused[1]}" if lost else ""
                 value = orjson.dumps(wrap(good))
                 records, refused = _decoded(decoder, value)
         if refused and not records:
             raise MalformedError(*refused)
-        told = told or (f"{refused[0]}: {refused[1]}" if refused else "")
-        found = guess(value, form.record, self._rules)
-        if found is None or found.name != name:
-            raise MalformedError(FORMAT_UNKNOWN, f"the body looks like {found.name if found else 'no format'}")
-        return Taken(topic, value, records, reply(told))
+        reason = reason or (f"{refused[0]}: {refused[1]}" if refused else "")
+        seen_as = guess(value, form.record, self._rules)
+        if seen_as is None or seen_as.name != name:
+            raise MalformedError(FORMAT_UNKNOWN, f"the body looks like {seen_as.name if seen_as else 'no format'}")
+        return Taken(topic, value, records, reply(reason))
 
     @abstractmethod
     def take(self, body: Body) -> Taken:
@@ -108,7 +108,7 @@ class Datadog(JsonPush):
         if not objects:
             return Taken(topics.RAW_AGENTS, None, 0, _of_datadog(HTTPStatus.ACCEPTED, ""))
         return self._written(
-            "datadog", objects, lambda told: _of_datadog(HTTPStatus.ACCEPTED, told), lambda some: {"series": some}
+            "datadog", objects, lambda reason: _of_datadog(HTTPStatus.ACCEPTED, reason), lambda some: {"series": some}
         )
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
@@ -151,20 +151,20 @@ class OpenTsdb(JsonPush):
         objects = _objects(body.data)
         if not all("metric" in one and "value" in one for one in objects):
             raise MalformedError(FORMAT_UNKNOWN, "a data point has no metric or no value", '{"metric":...,"value":...}')
-        taken = self._written("flat-json", objects, lambda told: Reply(HTTPStatus.OK, told.encode()), lambda some: some)
-        told = taken.reply.content.decode()
-        failed = len(objects) - taken.records if told else 0
+        taken = self._written("flat-json", objects, lambda reason: Reply(HTTPStatus.OK, reason.encode()))
+        reason = taken.reply.content.decode()
+        failed = len(objects) - taken.records if reason else 0
         status = HTTPStatus.BAD_REQUEST if failed else HTTPStatus.OK
         counts = {"success": taken.records, "failed": failed}
         if "details" in body.parameters:
-            return replace(taken, reply=_told(status, counts | {"errors": [{"error": told}] if told else []}))
+            return replace(taken, reply=_json_reply(status, counts | {"errors": [{"error": reason}] if reason else []}))
         if "summary" in body.parameters:
-            return replace(taken, reply=_told(status, counts))
-        error = {"error": {"code": status, "message": told}}
-        return replace(taken, reply=_told(status, error) if failed else Reply(HTTPStatus.NO_CONTENT))
+            return replace(taken, reply=_json_reply(status, counts))
+        error = {"error": {"code": status, "message": reason}}
+        return replace(taken, reply=_json_reply(status, error) if failed else Reply(HTTPStatus.NO_CONTENT))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        return _told(error.status, {"error": {"code": error.status, "message": error.text}})
+        return _json_reply(error.status, {"error": {"code": error.status, "message": error.text}})
 
 
 class Splunk(JsonPush):
@@ -179,18 +179,18 @@ class Splunk(JsonPush):
 
     def take(self, body: Body) -> Taken:
         objects = _objects(body.data)
-        metrics = [is_metric(each) for each in objects]
+        metrics = [is_metric(one) for one in objects]
         if any(metrics) and not all(metrics):
             raise MalformedError(FORMAT_UNKNOWN, "the body mixes events and metrics", "one of both in each request")
         name = "splunk-metrics" if any(metrics) else "splunk-events"
         # Splunk's index, where it names none, so that the JSON is known for that of the collector
         extra = {"event": "metric"} if any(metrics) else {"index": "main"}
-        objects = [extra | each for each in objects]
+        objects = [extra | one for one in objects]
         return self._answered(name, objects, body)
 
     def _answered(self, name: str, objects: list[Any], body: Body) -> Taken:
         number = next(_ACKNOWLEDGED) if _channel(body) else None
-        return self._written(name, objects, lambda told: _of_splunk(HTTPStatus.OK, told, number), lambda some: some)
+        return self._written(name, objects, lambda reason: _of_splunk(HTTPStatus.OK, reason, number))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         if error.status == HTTPStatus.UNAUTHORIZED:
@@ -206,10 +206,10 @@ class SplunkRaw(Splunk):
         return _OF_AN_EVENT * (body.data.count(b"\n") + 1)
 
     def take(self, body: Body) -> Taken:
-        given = {name: body.parameters[name] for name in ("host", "source", "sourcetype") if body.parameters.get(name)}
-        given = {"sourcetype": "raw", **given}
+        names = [name for name in ("host", "source", "sourcetype") if body.parameters.get(name)]
+        metadata = {"sourcetype": "raw", **{name: body.parameters[name] for name in names}}
         lines = (line.strip() for line in body.data.decode(errors="replace").split("\n"))
-        objects = [{"event": line, **given} for line in lines if line]
+        objects = [{"event": line, **metadata} for line in lines if line]
         if not objects:
             raise MalformedError(MESSAGE_EMPTY, "the body holds nothing")
         return self._answered("splunk-events", objects, body)
@@ -225,7 +225,7 @@ class SplunkAcknowledgements(Splunk):
         numbers = _json(body.data).get("acks")
         if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
             raise MalformedError(FORMAT_UNKNOWN, "the body has no list of numbers", '{"acks":[0,1]}')
-        reply = _told(HTTPStatus.OK, {"acks": {str(each): True for each in numbers}})
+        reply = _json_reply(HTTPStatus.OK, {"acks": {str(each): True for each in numbers}})
         return Taken(topics.LOGS_AGENTS, None, 0, reply)
 
 
@@ -241,29 +241,28 @@ class Firehose(JsonPush):
         return outside if outside > most else sum(parts.of_json(each, most) for each in _data(_json(body.data)))
 
     def take(self, body: Body) -> Taken:
-        given = _json(body.data)
-        lines, request = _data(given), str(given.get("requestId", ""))
-        objects = [each for line in lines for each in _objects(line)]
+        request = _json(body.data)
+        objects = [each for line in _data(request) for each in _objects(line)]
+
+        def reply(reason: str) -> Reply:
+            return _of_firehose(HTTPStatus.OK, str(request.get("requestId", "")), request.get("timestamp"), reason)
+
         if not objects:
-            return Taken(topics.RAW_AGENTS, None, 0, _of_firehose(HTTPStatus.OK, request, given.get("timestamp"), ""))
-
-        def reply(told: str) -> Reply:
-            return _of_firehose(HTTPStatus.OK, request, given.get("timestamp"), told)
-
-        return self._written("cloudwatch", objects, reply, lambda some: some)
+            return Taken(topics.RAW_AGENTS, None, 0, reply(""))
+        return self._written("cloudwatch", objects, reply)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return _of_firehose(error.status, error.request, None, error.text)
 
 
-def _data(given: dict[str, Any]) -> list[bytes]:
+def _data(request: dict[str, Any]) -> list[bytes]:
     """The data of the records of a request of Data Firehose.
 
     Raises:
         MalformedError: If it is none.
     """
     try:
-        return [base64.b64decode(each["data"], validate=True) for each in given["records"]]
+        return [base64.b64decode(each["data"], validate=True) for each in request["records"]]
     except (KeyError, TypeError, ValueError):
         raise MalformedError(FORMAT_UNKNOWN, "the body is no request of Amazon Data Firehose") from None
 
@@ -274,12 +273,12 @@ def _is_protobuf(body: Body) -> bool:
 
 def _json(data: bytes) -> dict[str, Any]:
     try:
-        found = orjson.loads(data)
+        content = orjson.loads(data)
     except ValueError as error:
         raise MalformedError("JSON_MALFORMED", str(error)[:200]) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise MalformedError(FORMAT_UNKNOWN, "the body is no object of JSON")
-    return found
+    return content
 
 
 def _objects(data: bytes) -> list[dict[str, Any]]:
@@ -288,36 +287,36 @@ def _objects(data: bytes) -> list[dict[str, Any]]:
     >>> _objects(b'{"a":1}{"a":2}\n{"a":3}')
     [{'a': 1}, {'a': 2}, {'a': 3}]
     """
-    found: list[Any] = []
+    objects: list[Any] = []
     try:
         text, at = data.decode().strip(), 0
         decoder = json.JSONDecoder()
         while at < len(text):
             one, at = decoder.raw_decode(text, at)
-            found += one if isinstance(one, list) else [one]
+            objects += one if isinstance(one, list) else [one]
             at += len(text[at : at + 64]) - len(text[at : at + 64].lstrip())
     except (ValueError, RecursionError) as error:
         raise MalformedError("JSON_MALFORMED", f"{type(error).__name__}: {str(error)[:200]}") from None
-    if not found:
+    if not objects:
         raise MalformedError(MESSAGE_EMPTY, "the body holds nothing")
-    if not all(isinstance(one, dict) for one in found):
+    if not all(isinstance(one, dict) for one in objects):
         raise MalformedError(FORMAT_UNKNOWN, "the body holds something else than objects of JSON")
-    return found
+    return objects
 
 
 def _decoded(decoder: Decoder, value: bytes) -> tuple[int, tuple[str, str] | None]:
     """The number of records; and code and reason if the message, or a part of it, is refused."""
-    decoded = decoder.decode(as_message(value))
-    found = decoded.records.num_rows
-    return found, next((each[1:] for each in decoded.refused if not found or each[1] not in TOLD), None)
+    decoded = decoder.decode(Messages.of([value]))
+    records = decoded.records.num_rows
+    return records, next((each[1:] for each in decoded.refused if not records or each[1] not in WITHOUT_LOSS), None)
 
 
-def _told(status: int, content: Any) -> Reply:
+def _json_reply(status: int, content: Any) -> Reply:
     return Reply(status, orjson.dumps(content), _JSON)
 
 
 def _of_datadog(status: int, why: str) -> Reply:
-    return _told(
+    return _json_reply(
         status, {"status": "ok" if status < HTTPStatus.BAD_REQUEST else "error", "errors": [why] if why else []}
     )
 
@@ -328,10 +327,10 @@ def _channel(body: Body) -> str:
 
 def _of_splunk(status: int, why: str, number: int | None = None, code: int | None = None) -> Reply:
     usual = {HTTPStatus.OK: 0, HTTPStatus.UNAUTHORIZED: 2, HTTPStatus.FORBIDDEN: 4, HTTPStatus.SERVICE_UNAVAILABLE: 9}
-    told = {"text": why or "Success", "code": code or usual.get(HTTPStatus(status), 6)}
-    return _told(status, told if number is None else {**told, "ackId": number})
+    answer = {"text": why or "Success", "code": code or usual.get(HTTPStatus(status), 6)}
+    return _json_reply(status, answer if number is None else {**answer, "ackId": number})
 
 
 def _of_firehose(status: int, request: str, time: Any, why: str) -> Reply:
-    told = {"requestId": request, "timestamp": time if isinstance(time, int) else 0}
-    return _told(status, told | ({"errorMessage": why} if why else {}))
+    answer = {"requestId": request, "timestamp": time if isinstance(time, int) else 0}
+    return _json_reply(status, answer | ({"errorMessage": why} if why else {}))

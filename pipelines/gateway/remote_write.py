@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.formats import parts
 from pipelines.formats.labels import LabelRule
 from pipelines.formats.refusals import FORMAT_UNKNOWN, RefusedError
 from pipelines.formats.remote_write import Wrong, histograms, named
 from pipelines.formats.remote_write_protocol import Request, WriteRequest, is_remote_write, read
-from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, wrong_type
 
 _SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
 _TYPES = "application/x-protobuf, with proto=prometheus.WriteRequest or proto=io.prometheus.write.v2.Request"
@@ -47,14 +46,14 @@ class RemoteWrite(Protocol):
         wrong, kept, samples, native, real = Wrong(), [], 0, 0, False
         try:
             request = read(body.data, second)
-            for series, given in named(request, self._rule):
+            for series, timeseries in named(request, self._rule):
                 if series.wrong:
-                    wrong.add(series.wrong, given)
+                    wrong.add(series.wrong, timeseries)
                     continue
-                kept.append(given)
-                samples += len(given.samples)
-                native += len(given.histograms)
-                real = real or bool(histograms(given)) or any(each.value == each.value for each in given.samples)
+                kept.append(timeseries)
+                samples += len(timeseries.samples)
+                native += len(timeseries.histograms)
+                real = real or bool(histograms(timeseries)) or any(s.value == s.value for s in timeseries.samples)
         except RefusedError as error:
             raise MalformedError(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
         counted = {"Samples": samples, "Histograms": native, "Exemplars": 0}
@@ -79,9 +78,7 @@ def _is_second(body: Body) -> bool:
     }
     second = _SECOND.get(parameters.get("proto", ""))
     if body.media_type != "application/x-protobuf" or second is None:
-        what = f"the content type is {body.content_type[:200]!r}"
-        error = NewnormalError("GATEWAY_TYPE", what, "Content-Type header", _TYPES, "nothing was taken")
-        raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+        raise wrong_type(body, _TYPES)
     return second
 
 

@@ -1,4 +1,4 @@
-"""Runs the gateway: makes sure that the topics are there, serves until it is told to end, and finishes what it took."""
+"""Runs the gateway: makes sure that the topics are there, serves until it is stopped, and finishes what it took."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
-from pipelines.gateway.log_ports import opened
+from pipelines.gateway.log_port import opened
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.statsd_port import StatsdPort
 from pipelines.gateway.writer import Writer

@@ -30,7 +30,7 @@ from pipelines.formats.text_lines import lines
 QUIET_MS = 300_000
 """How long a series of which nothing comes is still reported: a counter as 0, a gauge as it was."""
 KEPT_MS = 86_400_000
-"""How long the value of a gauge of which nothing comes is kept, so that a change of it can be told."""
+"""How long the value of a gauge of which nothing comes is kept, so that a change of it can be applied."""
 _MOST_VALUES = 1_000_000
 """The most values of timers, and the most members of sets, that are held of an interval."""
 _MOST_BYTES = 4_000_000
@@ -99,14 +99,14 @@ class Aggregator:
             now: Epoch milliseconds.
         """
         refusals = Refusals()
-        found = lines(pa.array([data for _, data in packets], pa.binary()), refusals)
+        received = lines(pa.array([data for _, data in packets], pa.binary()), refusals)
         for code, why in refusals.whole.values():
             self._leave_out(code, why)
         peers = np.array([peer for peer, _ in packets], dtype=object)
-        event = found["line"].str.contains(r"^(?:_e\{|_sc\|)")
-        for row, line in found.filter(event).select("row", "line").iter_rows():
+        event = received["line"].str.contains(r"^(?:_e\{|_sc\|)")
+        for row, line in received.filter(event).select("row", "line").iter_rows():
             self._take_event(line, peers[row], now)
-        values = statsd_lines.fields(found.filter(~event))
+        values = statsd_lines.fields(received.filter(~event))
         for why in values["wrong"].drop_nulls():
             self._leave_out(LINE_INVALID, why)
         values = values.filter(pl.col("wrong").is_null())
@@ -173,8 +173,8 @@ class Aggregator:
         """The series of a line; ``None`` if it cannot be held."""
         machine, metric = statsd_lines.series(self._rules.labels, name, tags)
         key = (machine or peer, metric, kind)
-        if (found := self._series.get(key)) is not None:
-            return found
+        if (held := self._series.get(key)) is not None:
+            return held
         if not metric or len(metric) + _SUFFIX > LONGEST or len(machine) > LONGEST:
             self._leave_out("FIELD_INVALID", f"the name of a series has more than {LONGEST} characters")
         elif len(self._series) >= self._most:
@@ -182,32 +182,32 @@ class Aggregator:
         else:
             alone, pairs = statsd_lines.named(name, tags)
             pairs += [] if machine else [(self._rules.labels.machine[0], peer)]
-            told = ",".join(f"{label}:{value}" for label, value in pairs)
-            return self._series.setdefault(key, _Series(alone, f"|#{told}", kind, now))
+            labels = ",".join(f"{label}:{value}" for label, value in pairs)
+            return self._series.setdefault(key, _Series(alone, f"|#{labels}", kind, now))
         return None
 
-    def _pass_on(self, given: dict[str, Any]) -> None:
+    def _pass_on(self, line: dict[str, Any]) -> None:
         """Keeps a line with a timestamp, with its machine."""
-        if given["type"] == statsd_lines.SET:
+        if line["type"] == statsd_lines.SET:
             self._leave_out(LINE_INVALID, "a member of a set has a timestamp")
             return
-        tail, machine = given["tail"], statsd_lines.series(self._rules.labels, given["name"], given["tags"])[0]
+        tail, machine = line["tail"], statsd_lines.series(self._rules.labels, line["name"], line["tags"])[0]
         if not machine:
-            host = f"{self._rules.labels.machine[0]}:{given['peer']}"
-            tail = tail.replace("#", f"#{host},", 1) if given["tags"] else f"{tail}|#{host}"
-        self._keep(self._stamped, f"{given['name']}:{given['raw']}|{given['type']}|{tail}")
+            host = f"{self._rules.labels.machine[0]}:{line['peer']}"
+            tail = tail.replace("#", f"#{host},", 1) if line["tags"] else f"{tail}|#{host}"
+        self._keep(self._stamped, f"{line['name']}:{line['raw']}|{line['type']}|{tail}")
 
     def _take_event(self, line: str, peer: str, now: int) -> None:
         """Keeps an event or a check, with its machine."""
         before, mark, after = line.partition("|m:") if line.startswith("_sc|") else (line, "", "")
         why = LINE_INVALID, ""
-        for given in (line, f"{before}|h:{peer}{mark}{after}"):  # a check's message is its last field
+        for candidate in (line, f"{before}|h:{peer}{mark}{after}"):  # a check's message is its last field
             try:
-                checked(partial(self._of_events.lines, [given.encode()], now), "StatsD")
+                checked(partial(self._of_events.lines, [candidate.encode()], now), "StatsD")
             except RefusedError as error:
                 why = error.code, str(error)
             else:
-                self._keep(self._events, given)
+                self._keep(self._events, candidate)
                 return
         self._leave_out(*why)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 
 import structlog
@@ -62,7 +62,7 @@ class StatsdPort(Port):
         self._pending_bytes = 0
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._connections = 0
-        self._told: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter()
         self._tcp, self._udp = sockets(limits.host, limits.statsd_port, "StatsD", "gateway.statsd_port")
         self.port: int = self._tcp.getsockname()[1]
         self._thread.start()
@@ -119,19 +119,19 @@ class StatsdPort(Port):
             self._metrics.received(NAME, sum(len(data) for _, data in packets))
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._pool, self._aggregator.add, packets, self._now())
-        new = self._aggregator.left_out - self._told
+        new = self._aggregator.left_out - self._counted
         for code, count in new.items():
             self._metrics.refused(NAME, code, count)
         if new:
             log.warning("Lines of StatsD are left out", **new, last=self._aggregator.why)
-            self._told = Counter(self._aggregator.left_out)
+            self._counted = Counter(self._aggregator.left_out)
 
     async def _flush(self, end: int) -> None:
         """Writes an interval, and those that waited for Kafka before it."""
         loop = asyncio.get_running_loop()
         samples, events = await loop.run_in_executor(self._pool, self._aggregator.flush, end)
-        self._waiting += _to(self._settings.topic(topics.RAW_AGENTS), samples)
-        self._waiting += _to(self._settings.topic(topics.LOGS_AGENTS), events)
+        for topic, values in ((topics.RAW_AGENTS, samples), (topics.LOGS_AGENTS, events)):
+            self._waiting += [(self._settings.topic(topic), value) for value in values]
         while sum(len(value) for _, value in self._waiting) > _MOST_WAITING:
             self._waiting.popleft()
             self._metrics.refused(NAME, "GATEWAY_KAFKA")
@@ -143,7 +143,3 @@ class StatsdPort(Port):
                 return  # tried again with the next interval
             self._waiting.popleft()
             self._metrics.written(NAME, value.count(b"\n") + 1)
-
-
-def _to(topic: str, values: Iterable[bytes]) -> list[tuple[str, bytes]]:
-    return [(topic, value) for value in values]

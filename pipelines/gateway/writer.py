@@ -12,7 +12,6 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from datagen.kafka_writer import producer_settings
-from engine.spec.errors import NewnormalError
 from pipelines.gateway.compression import too_large
 from pipelines.gateway.protocol import NotTakenError
 
@@ -74,19 +73,19 @@ class Writer:
             if not done.done():
                 done.set_result(error)
 
-        def told(error: KafkaError | None, _message: Message) -> None:
+        def delivered(error: KafkaError | None, _message: Message) -> None:
             with suppress(RuntimeError):  # the loop has ended: nobody waits for the answer any more
                 loop.call_soon_threadsafe(settle, error)
 
         try:
-            self._producers[-1].produce(topic, value, on_delivery=told)
+            self._producers[-1].produce(topic, value, on_delivery=delivered)
         except BufferError:
             raise _not_acknowledged("its queue is full", self._bootstrap) from None
         except KafkaException as error:
             raise self._refused(error.args[0]) from None
         try:
             refused = await asyncio.wait_for(done, self._patience)
-        except TimeoutError:  # whoever should tell is held up; the sender shall not hang with it
+        except TimeoutError:  # whoever should report it is held up; the sender shall not hang with it
             raise _not_acknowledged("it has not been heard of in time", self._bootstrap) from None
         if refused is not None:
             raise self._refused(refused)
@@ -143,5 +142,5 @@ class Writer:
 
 def _not_acknowledged(why: str, bootstrap: str) -> NotTakenError:
     what, accepted = f"Kafka has not acknowledged the request: {why}", "the same request later"
-    error = NewnormalError("GATEWAY_KAFKA", what, bootstrap, accepted, "the sender keeps it")
-    return NotTakenError(HTTPStatus.SERVICE_UNAVAILABLE, error, RETRY_SECONDS)
+    status, now = HTTPStatus.SERVICE_UNAVAILABLE, "the sender keeps it"
+    return NotTakenError("GATEWAY_KAFKA", what, bootstrap, accepted, now, status=status, retry_after=RETRY_SECONDS)

@@ -55,7 +55,7 @@ class Link:
         """The full names of the topics that the job reads."""
         return tuple(settings.reads(name) for name in self.inputs)
 
-    def wanted(self, settings: Settings) -> bool:
+    def runs(self, settings: Settings) -> bool:
         """Whether the job runs with these settings."""
         return not self.needs or reduce(getattr, self.needs.split("."), settings) is not None
 

@@ -14,7 +14,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.formats.any_format import AnyFormatDecoder
 from pipelines.formats.bounded import BoundedDecoder
 from pipelines.formats.catalogue import BY_NAME
-from pipelines.formats.own_logs import OwnLogDecoder
+from pipelines.formats.line_decoder import OwnLogDecoder
 from pipelines.formats.rsyslog import RsyslogDecoder
 from pipelines.formats.rules import Rules
 from pipelines.jobs.sources import bounds, columnar, dead, watermark

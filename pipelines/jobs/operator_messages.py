@@ -55,10 +55,8 @@ def accepted(record: type[R], raw: bytes | None) -> R:
         NewnormalError: ``JSON_MALFORMED``, or the record's `invalid_code`.
     """
     if not raw:
-        what = (
-            f"an empty message (a tombstone) has no effect; a later {record.__name__.lower()} replaces an earlier one"
-        )
-        raise NewnormalError(JSON_MALFORMED, what)
+        why = f"an empty message (a tombstone) has no effect; a later {record.__name__.lower()} replaces an earlier one"
+        raise NewnormalError(JSON_MALFORMED, why)
     if len(raw) > LARGEST_MESSAGE:
         raise NewnormalError(
             invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST_MESSAGE}"

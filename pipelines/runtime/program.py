@@ -96,7 +96,7 @@ class ChainProgram(Program):
         return JOBS[name](settings) if name in JOBS else None
 
     def wanted(self, name: str, settings: Settings) -> bool:
-        return LINKS[name].wanted(settings)
+        return LINKS[name].runs(settings)
 
     def starts_later(self, name: str) -> bool:
         return LINKS[name].starts_later

@@ -98,7 +98,7 @@ def view(version: Version, settings: Settings) -> VersionView:
         lag = unread(bootstrap, LINKS[name].reads(mine), offsets)
         return JobView(name, offsets, lag, _bytes(checkpoint), running.get(name))
 
-    names = [name for name in version.jobs if LINKS[name].wanted(mine)]
+    names = [name for name in version.jobs if LINKS[name].runs(mine)]
     with ThreadPoolExecutor(len(names) or 1) as at_once:  # each waits for answers of Kafka most of the time
         jobs = list(at_once.map(seen, names))
     shown, documents, size = _stored(mine)

@@ -90,9 +90,9 @@ class ArchiveJob:
         after = offsets_of(self._checkpoint, batch_id)
         before = offsets_of(self._checkpoint, batch_id - 1) or initial_offsets(self._checkpoint)
         for topic, writer in self._writers.items():
-            some = rows.filter(pc.equal(rows["topic"], topic))
+            of_topic = rows.filter(pc.equal(rows["topic"], topic))
             start, end = ({int(p): offset for p, offset in each.get(topic, {}).items()} for each in (before, after))
-            records += self._insist(writer, name, some, start, end)
+            records += self._insist(writer, name, of_topic, start, end)
         self.listener(ArchiveReport(rows.num_rows, records, time.perf_counter() - began))
 
     def problem(self) -> str | None:

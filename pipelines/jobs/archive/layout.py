@@ -14,13 +14,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from engine.spec.errors import NewnormalError
 
@@ -28,30 +31,16 @@ DAY_MS = 86_400_000
 FIRST_MS, LAST_MS = 0, 4_102_444_800_000
 """Event times that have a day: from 1970 to 2100."""
 
-MESSAGES = pa.schema(
-    [
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("arrived", pa.int64()),
-        ("watermark", pa.int64()),
-        ("rows", pa.int32()),
-        ("value", pa.binary()),
-    ]
-)
+_PLACE = {"partition": pa.int32(), "offset": pa.int64()}
+_TIMES = {"arrived": pa.int64(), "watermark": pa.int64()}
+
+MESSAGES = pa.schema({**_PLACE, **_TIMES, "rows": pa.int32(), "value": pa.binary()})
 """Columns of a file of messages. A message that is no Arrow batch of the topic's records is kept in ``value``."""
 
 WHOLE = -1
 """Number of rows of a message that is kept in ``value``."""
 
-KAFKA_COLUMNS = pa.schema(
-    [
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("row", pa.int32()),
-        ("arrived", pa.int64()),
-        ("watermark", pa.int64()),
-    ]
-)
+KAFKA_COLUMNS = pa.schema({**_PLACE, "row": pa.int32(), **_TIMES})
 """Columns of a file of records beside those of the record: its message, its place in it, and the message's arrival."""
 
 _META = b"newnormal"
@@ -81,8 +70,8 @@ class Write:
 
     def metadata(self) -> dict[bytes, bytes]:
         """The write as metadata of its file of messages."""
-        told = {"start": self.start, "end": self.end, "count": self.count, "days": self.days}
-        return {_META: json.dumps(told).encode()}
+        content = {"start": self.start, "end": self.end, "count": self.count, "days": self.days}
+        return {_META: json.dumps(content).encode()}
 
 
 @dataclass(frozen=True)
@@ -134,8 +123,8 @@ class TopicFolder:
         Raises:
             NewnormalError: ``ARCHIVE_BROKEN`` if a file of messages cannot be read.
         """
-        found = [_read(file) for file in self.messages.glob("*.parquet")]
-        return sorted(found, key=lambda write: (sum(write.end.values()), sum(write.start.values())))
+        complete = [_read(file) for file in self.messages.glob("*.parquet")]
+        return sorted(complete, key=lambda write: (sum(write.end.values()), sum(write.start.values())))
 
     def delete_day(self, day: str) -> None:
         """Deletes a day, for readers at once; a repetition completes what was interrupted."""
@@ -191,6 +180,19 @@ def day_of(number: int) -> str:
     return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
 
 
+def pieces(rows: pa.Table, sizes: NDArray[np.int64], most: int) -> Iterator[pa.Table]:
+    """Splits rows, so that each piece has about a size.
+
+    Args:
+        rows: The rows.
+        sizes: The size of each, shape (n,).
+        most: The size of a piece.
+    """
+    cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // most)) + 1
+    for begin, end in pairwise([0, *cuts.tolist(), rows.num_rows]) if rows.num_rows else ():
+        yield rows.slice(begin, end - begin)
+
+
 def place(written: Path, final: Path) -> None:
     """Puts a finished file in its place, at once and for good: it survives a power failure from then on."""
     with written.open("rb") as file:
@@ -206,10 +208,10 @@ def place(written: Path, final: Path) -> None:
 
 def _read(file: Path) -> Write:
     try:
-        told = json.loads((pq.read_schema(file).metadata or {})[_META])
-        start, end = ({int(p): int(offset) for p, offset in told[name].items()} for name in ("start", "end"))
+        content = json.loads((pq.read_schema(file).metadata or {})[_META])
+        start, end = ({int(p): int(offset) for p, offset in content[name].items()} for name in ("start", "end"))
         end = {p: max(offset, start.get(p, 0)) for p, offset in end.items()}  # 0.1 wrote less, where it had no news
-        return Write(file.stem, start, end, int(told["count"]), tuple(told["days"]))
+        return Write(file.stem, start, end, int(content["count"]), tuple(content["days"]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         accepted = "the file as the archive job wrote it, e.g. from a backup"
         raise NewnormalError("ARCHIVE_BROKEN", f"{file.name}: {error}", str(file.parent), accepted) from None

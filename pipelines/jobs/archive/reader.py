@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +16,7 @@ from engine.formats.columnar import encode
 from engine.runtime.intake import KAFKA
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
-from pipelines.jobs.archive.layout import WHOLE, Places, TopicFolder, Write
+from pipelines.jobs.archive.layout import WHOLE, Places, TopicFolder, Write, pieces
 
 _PIECE_ROWS = 500_000
 """Records that are held in memory at a time, about."""
@@ -65,15 +64,15 @@ class ArchiveReader:
         the instant too, it is the first of these; and the archive's end, if nothing in it arrived so late.
         """
         before: dict[int, int] = {}
-        found: dict[int, int] = {}
+        first_late: dict[int, int] = {}
         for write in self.writes:
-            if len(found) == len(self._spans):
+            if len(first_late) == len(self._spans):
                 break
             listed = self._listed(write, ["partition", "offset", "arrived"])
             earlier = pc.less(listed["arrived"], arrived)
             before |= _of_each(listed.filter(earlier), "max")
-            found = _of_each(listed.filter(pc.invert(earlier)), "min") | found
-        places = {**self.end, **found}
+            first_late = _of_each(listed.filter(pc.invert(earlier)), "min") | first_late
+        places = {**self.end, **first_late}
         return places | {p: min(places[p], self.reach(p, last + 1)) for p, last in before.items()}
 
     def ahead(self, start: Places, most: int) -> Places:
@@ -100,7 +99,7 @@ class ArchiveReader:
                 continue
             if left < most:  # the micro-batch ends with a whole write
                 break
-            shares = {p: max(1, len(some) * left // count) for p, some in waiting.items() if len(some)}
+            shares = {p: max(1, len(places) * left // count) for p, places in waiting.items() if len(places)}
             end |= {p: int(waiting[p][share - 1]) + 1 for p, share in shares.items()}
             break
         return end
@@ -117,7 +116,8 @@ class ArchiveReader:
             listed = self._listed(write).filter(
                 (pc.field("partition") == partition) & (pc.field("offset") >= start) & (pc.field("offset") < end)
             )
-            for piece in _pieces(listed.sort_by("offset")):
+            listed = listed.sort_by("offset")
+            for piece in pieces(listed, np.maximum(listed["rows"].to_numpy(), 0), _PIECE_ROWS):
                 yield self._batch(write, piece)
 
     def _batch(self, write: Write, listed: pa.Table) -> pa.RecordBatch:
@@ -125,8 +125,8 @@ class ArchiveReader:
         offsets, counts = listed["offset"].to_numpy(), listed["rows"].to_numpy()
         files = [file for day in write.days if (file := self.folder.part(day, write.name)).exists()]
         records = self._records(files, listed["partition"][0].as_py(), int(offsets[0]), int(offsets[-1]) + 1)
-        found = records["offset"].to_numpy()
-        begins, ends = np.searchsorted(found, offsets, "left"), np.searchsorted(found, offsets, "right")
+        own = records["offset"].to_numpy()
+        begins, ends = np.searchsorted(own, offsets, "left"), np.searchsorted(own, offsets, "right")
         if len(files) == len(write.days) and (ends - begins != np.maximum(counts, 0)).any():
             what = f"{write.name} has other records than its messages had"
             accepted = "the files as the archive job wrote them, e.g. from a backup"
@@ -153,13 +153,13 @@ class ArchiveReader:
 
     def _records(self, files: list[Path], partition: int, start: int, end: int) -> pa.Table:
         """The records of a partition between two offsets, in order of offset and row."""
-        wanted = [("partition", "=", partition), ("offset", ">=", start), ("offset", "<", end)]
+        filters = [("partition", "=", partition), ("offset", ">=", start), ("offset", "<", end)]
         columns = [*self._record.names, "offset", "row"]
         schema = pa.schema([*self._record, ("offset", pa.int64()), ("row", pa.int32())])
         tables = [schema.empty_table()]
         for file in files:
             try:
-                tables.append(pq.read_table(file, columns=columns, filters=wanted, partitioning=None).cast(schema))
+                tables.append(pq.read_table(file, columns=columns, filters=filters, partitioning=None).cast(schema))
             except (OSError, pa.ArrowException) as error:
                 accepted = "the file as the archive job wrote it, e.g. from a backup"
                 raise NewnormalError("ARCHIVE_BROKEN", f"{file.name}: {error}", str(file.parent), accepted) from None
@@ -175,28 +175,18 @@ class ArchiveReader:
 
 def _spans(writes: list[Write]) -> dict[int, list[tuple[int, int]]]:
     """The spans of offsets of each partition that writes have without a gap: the first and the next one, in order."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    spans_of: dict[int, list[tuple[int, int]]] = {}
     for write in writes:
         for partition, end in write.end.items():
-            spans, start = found.setdefault(partition, []), write.start.get(partition, 0)
+            spans, start = spans_of.setdefault(partition, []), write.start.get(partition, 0)
             if spans and start <= spans[-1][1]:
                 spans[-1] = spans[-1][0], max(spans[-1][1], end)
             elif end > start or not spans:
                 spans.append((start, end))
-    return found
+    return spans_of
 
 
 def _of_each(listed: pa.Table, choice: Literal["min", "max"]) -> dict[int, int]:
     """The least or greatest offset of each partition among some messages."""
-    found = listed.group_by("partition").aggregate([("offset", choice)]).to_pydict()
-    return dict(zip(found["partition"], found[f"offset_{choice}"], strict=True))
-
-
-def _pieces(listed: pa.Table) -> Iterator[pa.Table]:
-    """Splits messages, so that each piece has about `_PIECE_ROWS` records."""
-    if not listed.num_rows:
-        return
-    piece = np.cumsum(np.maximum(listed["rows"].to_numpy(), 0)) // _PIECE_ROWS
-    cuts = np.flatnonzero(np.diff(piece)) + 1
-    for begin, end in pairwise([0, *cuts.tolist(), listed.num_rows]):
-        yield listed.slice(begin, end - begin)
+    offsets = listed.group_by("partition").aggregate([("offset", choice)]).to_pydict()
+    return dict(zip(offsets["partition"], offsets[f"offset_{choice}"], strict=True))

@@ -42,8 +42,8 @@ def archive_rows(
     """
     spark.dataSource.register(ArchiveSource)
     folders = {topic: [str(reader.folder.root), reader.record.__name__] for topic, reader in readers.items()}
-    told = {"folders": folders, "start": start, "end": end, "most": most}
-    return spark.readStream.format(ArchiveSource.name()).option("told", json.dumps(told)).load()
+    plan = {"folders": folders, "start": start, "end": end, "most": most}
+    return spark.readStream.format(ArchiveSource.name()).option("plan", json.dumps(plan)).load()
 
 
 class ArchiveSource(DataSource):
@@ -51,7 +51,7 @@ class ArchiveSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._told = json.loads(options["told"])
+        self._plan = json.loads(options["plan"])
 
     @classmethod
     def name(cls) -> str:
@@ -61,7 +61,7 @@ class ArchiveSource(DataSource):
         return "value binary, topic string, partition int, offset bigint, arrived bigint"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        return _StreamReader(self._told)
+        return _StreamReader(self._plan)
 
 
 @dataclass
@@ -77,15 +77,15 @@ class _Range(InputPartition):
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans micro-batches, in the driver's Python process, and reads them, in the tasks."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told = dict(told)
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self._plan = dict(plan)
         self._readers: dict[str, ArchiveReader] = {}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
-        return dict(self._told["start"])
+        return dict(self._plan["start"])
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        return ReadMaxRows(self._told["most"])
+        return ReadMaxRows(self._plan["most"])
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """The end is known from the start on."""
@@ -107,16 +107,16 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from self._reader(partition.topic).messages(partition.partition, partition.start, partition.end)
 
     def _ahead(self, topic: str, start: Mapping[str, int], most: int) -> dict[str, int]:
-        last: Mapping[str, int] = self._told["end"][topic]
+        last: Mapping[str, int] = self._plan["end"][topic]
         ahead = self._reader(topic).ahead({int(p): offset for p, offset in start.items()}, most)
         return {p: max(offset, min(ahead[int(p)], last[p])) for p, offset in start.items()}
 
     def _reader(self, topic: str) -> ArchiveReader:
         if topic not in self._readers:
-            root, record = self._told["folders"][topic]
+            root, record = self._plan["folders"][topic]
             types = {each.__name__: each for each in ARCHIVED.values()}
             self._readers[topic] = ArchiveReader(TopicFolder(Path(root), topic), types[record])
         return self._readers[topic]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_told": self._told, "_readers": {}}
+        return {"_plan": self._plan, "_readers": {}}

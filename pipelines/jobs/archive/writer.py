@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from pipelines.jobs.archive.layout import (
     TopicFolder,
     Write,
     day_of,
+    pieces,
     place,
 )
 
@@ -75,24 +75,25 @@ class ArchiveWriter:
         records = 0
         with ExitStack() as files:
             days: dict[str, tuple[Path, pq.ParquetWriter]] = {}
-            for chunk in _chunks(rows):
+            sizes = pc.fill_null(pc.binary_length(rows["value"]), 0).to_numpy()
+            for chunk in pieces(rows, sizes, _CHUNK_BYTES):
                 messages, table = self._decoded(chunk)
                 listed.append(messages)
                 records += table.num_rows
                 for day, part in _by_day(table, self._time):
                     if day not in days:
-                        made = self._made(f"{day}.{name}")
-                        days[day] = (made, files.enter_context(self._open(made)))
+                        file = self._made(f"{day}.{name}")
+                        days[day] = (file, files.enter_context(self._open(file)))
                     days[day][1].write_table(part)
-        for day, (made, _) in days.items():
-            place(made, self._folder.part(day, name))
+        for day, (file, _) in days.items():
+            place(file, self._folder.part(day, name))
         begun = {p: max(offset, self._ends.get(p, offset)) for p, offset in start.items()}
         ended = {p: max(offset, begun.get(p, 0)) for p, offset in end.items()}
         write = Write(name, begun, ended, rows.num_rows, tuple(sorted(days)))
-        made = self._made(name)
+        file = self._made(name)
         table = pa.concat_tables([MESSAGES.empty_table(), *listed]).replace_schema_metadata(write.metadata())
-        pq.write_table(table, made, compression="zstd")
-        place(made, self._folder.listed(name))
+        pq.write_table(table, file, compression="zstd")
+        place(file, self._folder.listed(name))
         self._done.add(name)
         self._reached(write)
         return records
@@ -114,16 +115,16 @@ class ArchiveWriter:
             watermarks.append(watermark)
             if table is not None and table.num_rows:
                 tables.append(table)
-        told = pa.array(watermarks, pa.int64())
-        listed = [*(rows[name] for name in ("partition", "offset", "arrived")), told, pa.array(counts, pa.int32())]
-        messages = pa.Table.from_arrays([*listed, pa.array(whole, pa.binary())], schema=MESSAGES)
+        columns = [*(rows[name] for name in ("partition", "offset", "arrived")), pa.array(watermarks, pa.int64())]
+        columns += [pa.array(counts, pa.int32()), pa.array(whole, pa.binary())]
+        messages = pa.Table.from_arrays(columns, schema=MESSAGES)
         sizes = np.maximum(counts, 0)
         at = np.repeat(np.arange(len(sizes)), sizes)
         row = np.arange(len(at)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        columns = messages.select(["partition", "offset", "arrived", "watermark"]).take(pa.array(at))
-        columns = columns.append_column("row", pa.array(row, pa.int32())).select(KAFKA_COLUMNS.names)
+        places = messages.select(["partition", "offset", "arrived", "watermark"]).take(pa.array(at))
+        places = places.append_column("row", pa.array(row, pa.int32())).select(KAFKA_COLUMNS.names)
         records = pa.concat_tables([self._record.empty_table(), *tables]).unify_dictionaries()
-        return messages, pa.Table.from_arrays([*records.columns, *columns.columns], schema=self._schema)
+        return messages, pa.Table.from_arrays([*records.columns, *places.columns], schema=self._schema)
 
     def _table(self, value: pa.Scalar) -> tuple[pa.Table | None, int | None]:
         """The records of a message and its writer's watermark; no table if the message must be kept whole."""
@@ -163,15 +164,6 @@ class ArchiveWriter:
                 file.unlink()
                 with suppress(OSError):
                     file.parent.rmdir()
-
-
-def _chunks(rows: pa.Table) -> Iterator[pa.Table]:
-    """Splits messages, so that about `_CHUNK_BYTES` are decoded at a time."""
-    sizes = pc.fill_null(pc.binary_length(rows["value"]), 0).to_numpy()
-    chunk = np.cumsum(sizes) // _CHUNK_BYTES
-    cuts = np.flatnonzero(np.diff(chunk)) + 1
-    for begin, end in pairwise([0, *cuts.tolist(), rows.num_rows]) if rows.num_rows else ():
-        yield rows.slice(begin, end - begin)
 
 
 def _by_day(records: pa.Table, time: str) -> Sequence[tuple[str, pa.Table]]:

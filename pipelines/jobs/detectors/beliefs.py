@@ -30,14 +30,12 @@ EVERY = 3_600_000
 _FINEST = 1e-6
 """Differences below this share of the typical value mean nothing."""
 
-_KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
-_COURSES = pl.Series([course.value or None for course in Course], dtype=pl.String)
+KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
+COURSES = pl.Series([course.value or None for course in Course], dtype=pl.String)
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "entity": pl.String,
-    "metric": pl.String,
-    "window_start": pl.Int64,
-    "window_end": pl.Int64,
+    **dict.fromkeys(("entity", "metric"), pl.String),
+    **dict.fromkeys(("window_start", "window_end"), pl.Int64),
     "kind": pl.String,
     **dict.fromkeys(("record_score", "actual", "typical", "lower", "upper"), pl.Float64),
     "since": pl.Int64,
@@ -108,20 +106,20 @@ def changed(columns: Columns, rows: Ints, belief: Belief) -> Ints:
         rows: The row of the state of each series, shape (n,).
         belief: What is believed of these series.
     """
-    said = Rows(columns, rows, "said.")
-    what = code(belief.kind, belief.incident, belief.regime)
-    news = belief.back | (what != said["what"]) | (belief.end - said["at"] >= EVERY)
-    lower, upper = said["lower"], said["upper"]
+    last = Rows(columns, rows, "said.")
+    codes = code(belief.kind, belief.incident, belief.regime)
+    news = belief.back | (codes != last["what"]) | (belief.end - last["at"] >= EVERY)
+    lower, upper = last["lower"], last["upper"]
     least = MOVED * (upper - lower) + _FINEST * np.abs(belief.typical)
-    for now, then in ((belief.typical, said["typical"]), (belief.lower, lower), (belief.upper, upper)):
+    for now, then in ((belief.typical, last["typical"]), (belief.lower, lower), (belief.upper, upper)):
         news |= ~(np.abs(now - then) <= least) & np.isfinite(now)
-    news |= np.abs(belief.score - said["score"]) >= SCORE
+    news |= np.abs(belief.score - last["score"]) >= SCORE
     at = np.flatnonzero(news)
     if len(at):
-        told = Rows(columns, rows[at], "said.")
-        told["at"], told["what"] = belief.end[at], what[at]
+        written = Rows(columns, rows[at], "said.")
+        written["at"], written["what"] = belief.end[at], codes[at]
         for name in ("typical", "lower", "upper", "score"):
-            told[name] = getattr(belief, name)[at]
+            written[name] = getattr(belief, name)[at]
     return at
 
 
@@ -158,28 +156,28 @@ def latest(verdicts: list[SeriesBeliefs], others: list[pl.DataFrame]) -> pl.Data
 
 
 def _frame(verdicts: list[SeriesBeliefs]) -> pl.DataFrame:
-    belief = Belief(*(np.concatenate(column) for column in zip(*(each.belief for each in verdicts), strict=True)))
-    regimes = np.concatenate([each.regimes for each in verdicts])
+    belief = Belief(*(np.concatenate(column) for column in zip(*(beliefs.belief for beliefs in verdicts), strict=True)))
+    regimes = np.concatenate([beliefs.regimes for beliefs in verdicts])
     numbers = {name: getattr(belief, name) for name in ("actual", "typical", "lower", "upper")}
-    known = [[level for level in row if level == level] for row in regimes.tolist()]  # noqa: PLR0124  without NaN
-    made = pl.DataFrame(
+    levels = [[level for level in row if level == level] for row in regimes.tolist()]  # noqa: PLR0124  without NaN
+    frame = pl.DataFrame(
         {
-            "entity": [entity for each in verdicts for entity, _ in each.names],
-            "metric": [metric for each in verdicts for _, metric in each.names],
+            "entity": [entity for beliefs in verdicts for entity, _ in beliefs.names],
+            "metric": [metric for beliefs in verdicts for _, metric in beliefs.names],
             "window_start": belief.start,
             "window_end": belief.end,
-            "kind": _KINDS.gather(belief.kind),
+            "kind": KINDS.gather(belief.kind),
             "record_score": belief.score,
             **{name: np.where(np.isfinite(column), column, np.nan) for name, column in numbers.items()},
             "since": belief.since,
-            "incident_state": _COURSES.gather(belief.incident),
+            "incident_state": COURSES.gather(belief.incident),
             "values": belief.values.astype(np.int64),
             "regime": belief.regime,
-            "regimes": [row or None for row in known],
+            "regimes": [row or None for row in levels],
         },
         SCHEMA,
     )
-    return made.with_columns(
+    return frame.with_columns(
         *(pl.col(name).fill_nan(None) for name in numbers),
         since=pl.when(pl.col("since") >= 0).then("since"),
         regime=pl.when(pl.col("regimes").is_not_null()).then("regime"),

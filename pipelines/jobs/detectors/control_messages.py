@@ -87,12 +87,12 @@ class ControlMessages:
         """
         if not news.height:
             return [], []
-        known = {rule.to_json() for _, rule in self.versions} | {due.label.to_json() for due in self.labels}
+        held = {rule.to_json() for _, rule in self.versions} | {due.label.to_json() for due in self.labels}
         texts = [sorted(set(news[name].drop_nulls().to_list())) for name in ("rule", "label")]
-        rules = [Rule.from_json(text) for text in texts[0] if text.encode() not in known]
+        rules = [Rule.from_json(text) for text in texts[0] if text.encode() not in held]
         versions = [(start if (start := begins(rule)) >= base else before, rule) for rule in rules]
         self.late |= {rule.to_json().decode(): before for rule in rules if rule.time < base}
-        labels = [Label.from_json(text) for text in texts[1] if text.encode() not in known]
+        labels = [Label.from_json(text) for text in texts[1] if text.encode() not in held]
         dues = [LabelDue(label, label.effective_from if label.effective_from > base else before) for label in labels]
         self.versions += versions
         self.labels += dues
@@ -108,8 +108,8 @@ class ControlMessages:
 
     def in_force(self) -> list[RuleInForce]:
         """All versions of rules with the time in which they are in force; see `rules_in_force`."""
-        found = [each for each in standing(self.versions, self._given) if each.rule.active and each.start < each.end]
-        return sorted(found, key=lambda r: (r.rule.id, r.rule.time, r.rule.to_json()))
+        versions = [each for each in standing(self.versions, self._given) if each.rule.active and each.start < each.end]
+        return sorted(versions, key=lambda r: (r.rule.id, r.rule.time, r.rule.to_json()))
 
     def _given(self, rule: Rule) -> int:
         return self.late.get(rule.to_json().decode(), rule.time)
@@ -135,8 +135,8 @@ class ControlMessages:
 
     def save(self, base: int) -> None:
         """Keeps in the state only the rules and labels that may still affect windows that end after ``base``."""
-        found = reversed(standing(self.versions, self._given))
-        self.versions = [(r.start, r.rule) for r in found if r.start > base or (r.rule.active and r.end > base)]
+        versions = reversed(standing(self.versions, self._given))
+        self.versions = [(r.start, r.rule) for r in versions if r.start > base or (r.rule.active and r.end > base)]
         self.labels = [due for due in self.labels if due.takes_effect > base]
         rules = [[start, rule.to_json().decode()] for start, rule in self.versions]
         labels = [[due.takes_effect, due.label.to_json().decode()] for due in self.labels]

@@ -16,7 +16,7 @@ from engine.vectorized.windows.allowed_lateness import all_closed_until
 from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages, split
-from pipelines.jobs.detectors.judging import Judges, Work
+from pipelines.jobs.detectors.judging import JudgeConfig, Work
 from pipelines.jobs.detectors.metrics.context import learned_from
 from pipelines.jobs.detectors.severity import graded
 from pipelines.jobs.detectors.surroundings import Around, Surroundings
@@ -42,7 +42,7 @@ class Detect(Operator):
     """
 
     settings: DetectorSettings
-    judges: Judges
+    judges: JudgeConfig
     around: Around | None = None
 
 
@@ -57,7 +57,7 @@ class DetectProcessor(Processor):
         self.zone, self.judge = config.settings.timezone, config.judges.judge(config.settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Judges all windows whose end the watermark has passed; windows that can no longer be judged are late.
+        """JudgeConfig all windows whose end the watermark has passed; windows that can no longer be judged are late.
 
         A window is too late once the watermark in the log of its own partition has passed its end by the horizon of the
         judge. So that does not depend on micro-batches.

@@ -38,11 +38,11 @@ def inside(windows: pl.DataFrame, intervals: pl.DataFrame) -> Flags:
         windows: Columns of `SERIES` and ``window_end``.
         intervals: Disjoint intervals, as from `union`.
     """
-    found = np.zeros(windows.height, np.bool_)
+    flags = np.zeros(windows.height, np.bool_)
     if windows.height and intervals.height:
-        some = windows.select(*SERIES, "window_end").with_row_index("_row")
-        some = some.join(intervals, on=SERIES, how="semi").sort("window_end")
-        last = some.join_asof(
+        rows = windows.select(*SERIES, "window_end").with_row_index("_row")
+        rows = rows.join(intervals, on=SERIES, how="semi").sort("window_end")
+        last = rows.join_asof(
             intervals.sort("low"),
             left_on="window_end",
             right_on="low",
@@ -51,5 +51,5 @@ def inside(windows: pl.DataFrame, intervals: pl.DataFrame) -> Flags:
             allow_exact_matches=False,
             check_sortedness=False,
         )
-        found[last.filter(pl.col("window_end") <= pl.col("high"))["_row"].to_numpy()] = True
-    return found
+        flags[last.filter(pl.col("window_end") <= pl.col("high"))["_row"].to_numpy()] = True
+    return flags

@@ -21,7 +21,7 @@ from pipelines.jobs.detectors.surroundings import Around
 from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
 from pipelines.jobs.sources import columnar, dead, internal, most_series
 
-_SAID: dict[str, type[OperatorMessage]] = {topics.RULES: Rule, topics.LABELS: Label}
+_MESSAGES: dict[str, type[OperatorMessage]] = {topics.RULES: Rule, topics.LABELS: Label}
 
 
 def detector(settings: Settings) -> Job:
@@ -78,4 +78,4 @@ def _news(settings: Settings, topic: str) -> Side:
 
 def control_messages(settings: Settings, reports: bool = True) -> Source:
     """The source of rules and labels; ``reports`` as for `operator_messages`."""
-    return operator_messages(settings, ControlMessage, _SAID, reports)
+    return operator_messages(settings, ControlMessage, _MESSAGES, reports)

@@ -45,8 +45,15 @@ class Work:
     now: int
 
 
-class ShardJudging(ABC):
-    """Judges the windows of one shard in one micro-batch, with the models in the state of the shard."""
+class ShardJudge(ABC):
+    """JudgeConfig the windows of one shard in one micro-batch, with the models in the state of the shard.
+
+    Attributes:
+        beliefs: What is believed after `process` and was not written before: records of `SeriesState`.
+        news: Verdicts that `process` does not report as novel, but that may explain others: records of `News`.
+    """
+
+    beliefs = news = pl.DataFrame()
 
     @property
     @abstractmethod
@@ -55,21 +62,11 @@ class ShardJudging(ABC):
 
     @abstractmethod
     def process(self, work: Work) -> pl.DataFrame:
-        """Judges the windows and updates the models in the state.
+        """JudgeConfig the windows and updates the models in the state.
 
         Returns:
             The verdicts to write; a frame without columns if there are none.
         """
-
-    @property
-    def beliefs(self) -> pl.DataFrame:
-        """What `process` has found to be believed now and was not said before: records of `SeriesState`."""
-        return pl.DataFrame()
-
-    @property
-    def news(self) -> pl.DataFrame:
-        """Verdicts that `process` does not report as novel, but that may explain others: records of `News`."""
-        return pl.DataFrame()
 
     @property
     @abstractmethod
@@ -78,7 +75,7 @@ class ShardJudging(ABC):
 
 
 class Judge(ABC):
-    """Judges the windows of shards; it holds no state itself.
+    """JudgeConfig the windows of shards; it holds no state itself.
 
     Attributes:
         horizon: How far behind the watermark a window can be judged, milliseconds.
@@ -91,7 +88,7 @@ class Judge(ABC):
         """Turns records of the input into the windows that the models judge."""
 
     @abstractmethod
-    def open(self, state: ShardState, control: ControlMessages, before: int) -> ShardJudging:
+    def open(self, state: ShardState, control: ControlMessages, before: int) -> ShardJudge:
         """Opens a shard for a micro-batch.
 
         Args:
@@ -105,7 +102,7 @@ class Judge(ABC):
         """Divides the models and the journal among another number of shards."""
 
 
-class Judges(ABC):
+class JudgeConfig(ABC):
     """The configuration of a judge."""
 
     @abstractmethod
@@ -122,13 +119,13 @@ def in_order(
     apply_label: Callable[[Label], None],
     actions: Sequence[Action] = (),
 ) -> pl.DataFrame:
-    """Judges windows in order of event time; applies labels and runs actions between them, at their event times.
+    """JudgeConfig windows in order of event time; applies labels and runs actions between them, at their event times.
 
     Args:
         frame: The windows.
         after: All windows end after this instant, epoch milliseconds.
         until: All windows end at this instant or earlier, epoch milliseconds.
-        judge: Judges some windows, all of which end at or before the instant in its second argument.
+        judge: JudgeConfig some windows, all of which end at or before the instant in its second argument.
         labels: The labels that take effect in (after, until].
         apply_label: Applies a label to the models.
         actions: Run after the labels of the same instant.
@@ -141,10 +138,10 @@ def in_order(
     stops: list[_Stop] = [(due.takes_effect, 0, partial(apply_label, due.label)) for due in labels]
     stops += [(time, 1, action) for time, action in actions]
     for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
-        some = frame.filter((ends > done) & (ends <= stop)) if frame.height else frame
-        found = judge(some, stop)
-        if found.height:
-            verdicts.append(found.with_columns(announced=pl.when(ends <= done).then(stop).otherwise(ends)))
+        windows = frame.filter((ends > done) & (ends <= stop)) if frame.height else frame
+        judgements = judge(windows, stop)
+        if judgements.height:
+            verdicts.append(judgements.with_columns(announced=pl.when(ends <= done).then(stop).otherwise(ends)))
         done = stop
         if action:
             action()

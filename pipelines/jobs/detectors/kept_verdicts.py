@@ -83,8 +83,8 @@ class KeptVerdicts:
 
     def _divide(self, verdicts: pl.DataFrame) -> None:
         slot = pl.Series("_slot", slots(verdicts["entity"], _BUCKETS))
-        for (number,), some in verdicts.group_by(slot, maintain_order=True):
-            _append(PartLog(self.state, f"{_LOG}.{number}"), some)
+        for (number,), part in verdicts.group_by(slot, maintain_order=True):
+            _append(PartLog(self.state, f"{_LOG}.{number}"), part)
 
     def _names(self) -> list[str]:
         return [name[:-1] for name in self.state.notes if name.startswith(_LOG) and name.endswith("/")]

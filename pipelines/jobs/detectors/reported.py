@@ -35,18 +35,18 @@ def followed(
             machine; the table under ``None`` has a row per machine and metric, for all other metrics.
         untaught: Ids of the rules that forbid to learn.
     """
-    known = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
+    alerts = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
     now = pl.col("reported_by").is_not_null()
     if untaught:
         lasts = (pl.col("kind") == "anomaly") | ((pl.col("incident_state") == "open") & (pl.col("kind") != "absence"))
         kept_from = pl.col("rules").list.eval(pl.element().is_in(list(untaught))).list.any().fill_null(False)
         now |= lasts.fill_null(False) & kept_from
     by_rule = verdicts.select(now).to_series()
-    if not known.height and not by_rule.any():
+    if not alerts.height and not by_rule.any():
         return verdicts
-    concerned = pl.concat([known.select(_KEY), verdicts.filter(by_rule).select(_KEY)]).unique()
+    concerned = pl.concat([alerts.select(_KEY), verdicts.filter(by_rule).select(_KEY)]).unique()
     part = verdicts.with_row_index("_row").join(concerned, on=_KEY, how="semi", maintain_order="left")
-    part = part.join(known, on=_KEY, how="left", maintain_order="left")
+    part = part.join(alerts, on=_KEY, how="left", maintain_order="left")
     part = part.with_columns(_now=now)
     part = part.with_columns(_was=pl.col("_now").shift(1).over(_KEY).fill_null(pl.col("_onset").is_not_null()))
     own = pl.when(pl.col("_now") & ~pl.col("_was")).then(pl.coalesce("since", "window_start"))
@@ -76,13 +76,13 @@ def followed(
 
 
 def _open(tables: Mapping[str | None, StateTable]) -> list[tuple[StateTable, list[tuple[str, str, int]]]]:
-    found = []
+    open_alerts = []
     for metric, table in tables.items():
         column = table.columns["reported"][: len(table)].astype(np.int64)
         rows = np.flatnonzero(column != NEVER)
-        known = zip(table.names_of(rows), column[rows].tolist(), strict=True)
-        found.append((table, [(key[0], metric or key[1], onset) for key, onset in known]))
-    return found
+        onsets = zip(table.names_of(rows), column[rows].tolist(), strict=True)
+        open_alerts.append((table, [(key[0], metric or key[1], onset) for key, onset in onsets]))
+    return open_alerts
 
 
 def _write(tables: Mapping[str | None, StateTable], last: pl.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,14 +46,12 @@ class Effects:
             value: The value of each window, shape (n,).
             typical: The typical value of each, shape (n,).
         """
-        mute, wanted = np.zeros((2, len(value)), np.bool_)
-        for rule, concerned in self.concerned:
-            mute |= concerned & withheld(rule, value, typical)
-            wanted |= concerned & rule.report
-        skipped = np.zeros(len(value), np.bool_)
+        skipped, mute, forced = np.zeros((3, len(value)), np.bool_)
         for rule, concerned in self.concerned:
             skipped |= concerned & rule.skip_result
-        return skipped | (mute & ~wanted)
+            mute |= concerned & withheld(rule, value, typical)
+            forced |= concerned & rule.report
+        return skipped | (mute & ~forced)
 
     def reported(self, muted: Flags) -> Flags:
         """Flags the windows that a rule has reported whatever their score, shape (n,).
@@ -61,43 +59,47 @@ class Effects:
         Args:
             muted: Flags as from `muted`, shape (n,).
         """
-        wanted = np.zeros(len(muted), np.bool_)
+        forced = np.zeros(len(muted), np.bool_)
         for rule, concerned in self.concerned:
-            wanted |= concerned & rule.report
-        return wanted & ~muted
+            forced |= concerned & rule.report
+        return forced & ~muted
 
     def reporters(self, reported: Flags) -> list[list[str] | None]:
         """For each window the ids of the rules that have it reported; ``None`` if there are none."""
-        found: list[list[str] | None] = [None] * len(reported)
-        for rule, concerned in self.concerned:
-            for row in np.flatnonzero(concerned & reported & rule.report).tolist():
-                found[row] = [*(found[row] or []), rule.id]
-        return found
+        return _ids(len(reported), ((rule, concerned & reported & rule.report) for rule, concerned in self.concerned))
 
     def names(self, muted: Flags, value: Array, typical: Array) -> list[list[str] | None]:
         """For each window the ids of the rules that changed its verdict or apply to any value; ``None`` without any."""
-        found: list[list[str] | None] = [None] * len(muted)
-        for rule, concerned in self.concerned:
+
+        def changed(rule: Rule) -> Flags | bool:
             always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend or rule.store
-            named = concerned if always else concerned & muted & withheld(rule, value, typical)
-            for row in np.flatnonzero(named).tolist():
-                found[row] = [*(found[row] or []), rule.id]
-        return found
+            return always or muted & withheld(rule, value, typical)
+
+        return _ids(len(muted), ((rule, concerned & changed(rule)) for rule, concerned in self.concerned))
+
+
+def _ids(n: int, rules: Iterable[tuple[Rule, Flags]]) -> list[list[str] | None]:
+    """For each of n windows the ids of the rules that flag it; ``None`` if there are none."""
+    ids: list[list[str] | None] = [None] * n
+    for rule, flags in rules:
+        for row in np.flatnonzero(flags).tolist():
+            ids[row] = [*(ids[row] or []), rule.id]
+    return ids
 
 
 def withheld(rule: Rule, value: Array, typical: Array) -> Flags:
     """Flags values that a rule does not report: too near the typical value, or on the wrong side of it, shape (n,)."""
     change = value - typical
-    known = np.isfinite(change)
-    change = np.where(known, change, 0.0)
+    is_known = np.isfinite(change)
+    change = np.where(is_known, change, 0.0)
     held = np.zeros(len(value), np.bool_)
     if rule.only is not None:
         held |= (change if rule.only == "up" else -change) < 0
     if rule.min_change is not None:
         held |= np.abs(change) < rule.min_change
     if rule.min_change_share is not None:
-        held |= np.abs(change) < rule.min_change_share * np.abs(np.where(known, typical, 0.0))
-    return held & known
+        held |= np.abs(change) < rule.min_change_share * np.abs(np.where(is_known, typical, 0.0))
+    return held & is_known
 
 
 def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None:
@@ -112,20 +114,20 @@ def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None
     if not rules or not frame.height:
         return None
     start, end = frame["window_start"].to_numpy(), frame["window_end"].to_numpy()
-    found: list[tuple[Rule, Flags]] = []
+    applying: list[tuple[Rule, Flags]] = []
     for version in rules:
         concerned = (start < version.end) & ((end > version.start) | (start >= version.start))
         if concerned.any():
             concerned = concerned & _concerned(version.rule, frame)
         if concerned.any():
-            found.append((version.rule, concerned))
-    if not found:
+            applying.append((version.rule, concerned))
+    if not applying:
         return None
     skip_learning, day_off = np.zeros((2, frame.height), np.bool_)
-    for rule, concerned in found:
+    for rule, concerned in applying:
         skip_learning |= concerned & rule.skip_learning
         day_off |= concerned & rule.weekend
-    return Effects(skip_learning, day_off, found)
+    return Effects(skip_learning, day_off, applying)
 
 
 def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFrame:
@@ -170,12 +172,12 @@ def stored(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> Flags:
         rules: The rules, with the times in which they are in force.
         verdicts: Columns of `Novelty`.
     """
-    found = np.zeros(verdicts.height, np.bool_)
+    flags = np.zeros(verdicts.height, np.bool_)
     rules = [each for each in rules if each.rule.store]
     effect = effects(rules, verdicts.with_columns(value="actual")) if rules else None
     for _, concerned in effect.concerned if effect else ():
-        found |= concerned
-    return found
+        flags |= concerned
+    return flags
 
 
 def _concerned(rule: Rule, frame: pl.DataFrame) -> Flags:

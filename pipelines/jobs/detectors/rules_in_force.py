@@ -29,24 +29,24 @@ def begins(rule: Rule) -> int:
 
 
 def standing(
-    versions: Iterable[tuple[int, Rule]], given: Callable[[Rule], int] = lambda rule: rule.time
+    versions: Iterable[tuple[int, Rule]], time_of: Callable[[Rule], int] = lambda rule: rule.time
 ) -> list[RuleInForce]:
     """The versions that no newer one has replaced before they began, also those that withdraw a rule.
 
     Args:
         versions: Versions of rules, each with the instant from which on it is in force, epoch milliseconds.
-        given: When a version was given, epoch milliseconds.
+        time_of: When a version was given, epoch milliseconds.
 
     Returns:
         Each with the time in which it is in force, sorted by name of the rule and from the newest to the oldest.
     """
-    found: list[RuleInForce] = []
+    in_force: list[RuleInForce] = []
     newer: list[RuleInForce] = []
     for start, rule in sorted(versions, key=lambda v: (v[1].id, v[1].time, v[1].to_json()), reverse=True):
         newer = [each for each in newer if each.rule.id == rule.id]
-        if any(start > given(each.rule) for each in newer):
+        if any(start > time_of(each.rule) for each in newer):
             continue
         end = min([END_OF_TIME if rule.end is None else rule.end, *(each.start for each in newer)])
         newer.append(RuleInForce(rule, start, end))
-        found.append(newer[-1])
-    return found
+        in_force.append(newer[-1])
+    return in_force

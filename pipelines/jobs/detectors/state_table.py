@@ -66,11 +66,11 @@ class StateTable:
 
     def rows(self, keys: Keys) -> Ints:
         """The row of each key, which counts as touched; new keys get new rows."""
-        found = self.index.add(self._frame(keys))
+        numbers = self.index.add(self._frame(keys))
         if len(self) > self._capacity:
             self._grow(max(len(self), self._capacity + max(min(self._capacity, _MOST_SPARE), self._capacity // 8)))
-        self.touch(found)
-        return found
+        self.touch(numbers)
+        return numbers
 
     def has(self, keys: Keys) -> Flags:
         """For each key whether the table has it."""
@@ -78,8 +78,8 @@ class StateTable:
 
     def find(self, keys: Keys) -> Ints:
         """The rows of those keys that the table has; other keys are left out."""
-        found = self.index.find(self._frame(keys))
-        return found[found >= 0]
+        numbers = self.index.find(self._frame(keys))
+        return numbers[numbers >= 0]
 
     def rows_of(self, first: Collection[str]) -> Ints:
         """The rows whose keys begin with one of some names, ascending."""
@@ -130,10 +130,10 @@ class StateTable:
         Args:
             rows: The rows that are wanted; ``None``: all.
         """
-        wanted = slice(0, len(self)) if rows is None else rows
-        keys = self.index.keys[wanted]
+        chosen = slice(0, len(self)) if rows is None else rows
+        keys = self.index.keys[chosen]
         parts = {name: keys[name].to_arrow().cast(pa.string()) for name in self.names}
-        return pa.table(parts | {name: _to_arrow(column[wanted]) for name, column in self.columns.items()})
+        return pa.table(parts | {name: _to_arrow(column[chosen]) for name, column in self.columns.items()})
 
     def fill(self, table: pa.Table) -> None:
         """Adds the rows of an Arrow table, whose keys this table must not have.
@@ -161,7 +161,9 @@ class StateTable:
             if name in table.column_names:
                 values = _to_numpy(table.column(name))
                 if values.shape[1:] != column.shape[1:]:
-                    raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
+                    raise _invalid(
+                        f"column {name} has {values.shape[1:]} values per row, not {column.shape[1:]}", [name]
+                    )
                 column[rows] = _narrowed(values, column.dtype)
 
     def arrays(self) -> dict[str, Block]:
@@ -200,9 +202,9 @@ class StateTable:
         for name, column in grown.items():
             column[:before] = self.columns[name][:before]
         for start in range(before, capacity, _PIECE):
-            some = slice(start, min(start + _PIECE, capacity))
-            for name, values in self._fresh(some.stop - some.start).items():
-                grown[name][some] = values
+            piece = slice(start, min(start + _PIECE, capacity))
+            for name, values in self._fresh(piece.stop - piece.start).items():
+                grown[name][piece] = values
         self.columns = grown
 
 
@@ -226,8 +228,9 @@ def _narrowed(values: np.ndarray, kind: np.dtype[np.generic]) -> np.ndarray:
     return values.clip(-most, most)
 
 
-def _invalid(what: str, where: Sequence[str]) -> NewnormalError:
-    return NewnormalError("STATE_INVALID", what, ", ".join(where), "tables as from to_tables", "nothing was restored")
+def _invalid(problem: str, where: Sequence[str]) -> NewnormalError:
+    accepted, now = "tables as from to_tables", "nothing was restored"
+    return NewnormalError("STATE_INVALID", problem, ", ".join(where), accepted, now)
 
 
 def as_frame(table: pa.Table) -> pl.DataFrame:

@@ -68,9 +68,9 @@ class Around:
         names = series["entity"] + "/" + series["metric"]
         chosen = series.filter(pl.Series(np.logical_or.reduce([matches(glob, names) for glob in self.always])))
         rows = verdicts.select(SERIES).with_row_index("_row").join(chosen, on=SERIES, how="semi")["_row"]
-        found = np.zeros(verdicts.height, np.bool_)
-        found[rows.to_numpy()] = True
-        return found
+        flags = np.zeros(verdicts.height, np.bool_)
+        flags[rows.to_numpy()] = True
+        return flags
 
     def intervals(self, verdicts: pl.DataFrame, earliest: int) -> pl.DataFrame:
         """The intervals of event time in which verdicts are written because of some verdicts on incidents.
@@ -83,8 +83,8 @@ class Around:
             earliest: No interval begins before this instant, epoch milliseconds.
         """
         end, onset = pl.col("window_end"), pl.min_horizontal("since", "window_start")
-        told = pl.coalesce("decided", end)  # a later window may have decided what is said of this one
-        low = pl.max_horizontal(onset - self.before, told - self.reach, pl.lit(earliest, pl.Int64))
+        decided = pl.coalesce("decided", end)  # a later window may have decided what is said of this one
+        low = pl.max_horizontal(onset - self.before, decided - self.reach, pl.lit(earliest, pl.Int64))
         closed = (pl.col("incident_state") == "closed").fill_null(False)
         high = end + pl.when(closed).then(self.after).otherwise(0)
         own = verdicts.filter(_of_incident()).with_columns(low=low, high=high).filter(pl.col("low") < pl.col("high"))
@@ -145,15 +145,15 @@ class Surroundings:
         old_wanted, old_written = (_intervals(self.state, name) for name in (_WANTED, _WRITTEN))
         if not verdicts.height and old_wanted.equals(old_written):
             return verdicts
-        known = max(self.begun, max(self.before, NEVER + self.around.reach) - self.around.reach)
-        causes = self.around.intervals(verdicts, known) if verdicts.height else NO_INTERVALS
-        wanted = union(old_wanted, causes) if causes.height else old_wanted
-        write, keep = self._divided(verdicts, rules, wanted, old_written, known)
+        earliest = max(self.begun, max(self.before, NEVER + self.around.reach) - self.around.reach)
+        causes = self.around.intervals(verdicts, earliest) if verdicts.height else NO_INTERVALS
+        due = union(old_wanted, causes) if causes.height else old_wanted
+        write, keep = self._divided(verdicts, rules, due, old_written, earliest)
         self._keep(keep)
-        served = self._served(wanted, old_written, now)
-        written = union(old_written, served, _since(wanted, self.before))
+        served = self._served(due, old_written, now)
+        written = union(old_written, served, _since(due, self.before))
         earlier = self._earlier(served, old_written)
-        left = self._forget(wanted, written, now)
+        left = self._forget(due, written, now)
         for name, new, old in zip((_WANTED, _WRITTEN), left, (old_wanted, old_written), strict=True):
             if not new.equals(old):
                 _put(self.state, name, new)
@@ -163,9 +163,9 @@ class Surroundings:
         self,
         verdicts: pl.DataFrame,
         rules: Sequence[RuleInForce],
-        wanted: pl.DataFrame,
+        due: pl.DataFrame,
         written: pl.DataFrame,
-        known: int,
+        earliest: int,
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The verdicts that are written at once, and those that are kept.
 
@@ -179,17 +179,17 @@ class Surroundings:
         of_incident = verdicts.select(_of_incident()).to_series().to_numpy()
         named = self.around.named(verdicts) | stored(rules, verdicts)
         was_written = inside(verdicts, written)
-        write = named | of_incident | np.where(past, was_written | (ends <= known), inside(verdicts, wanted))
+        write = named | of_incident | np.where(past, was_written | (ends <= earliest), inside(verdicts, due))
         keep = ~named & np.where(past, ~was_written, ~write)
         return verdicts.filter(pl.Series(write)), verdicts.filter(pl.Series(keep))
 
     def _keep(self, verdicts: pl.DataFrame) -> None:
-        known = [column.name for column in verdicts if column.null_count() < verdicts.height]
-        self.kept.add(verdicts.select(known) if verdicts.height else verdicts)
+        filled = [column.name for column in verdicts if column.null_count() < verdicts.height]
+        self.kept.add(verdicts.select(filled) if verdicts.height else verdicts)
 
-    def _served(self, wanted: pl.DataFrame, written: pl.DataFrame, now: int) -> pl.DataFrame:
+    def _served(self, due: pl.DataFrame, written: pl.DataFrame, now: int) -> pl.DataFrame:
         """The intervals of the series whose earlier verdicts are written now."""
-        past = _until(wanted, self.before)
+        past = _until(due, self.before)
         missing = past.join(_until(written, self.before), on=past.columns, how="anti")
         series = missing.select(SERIES).unique(maintain_order=True)
         return past.join(series if now == END_OF_TIME else series.head(self.around.most), on=SERIES, how="semi")
@@ -197,11 +197,11 @@ class Surroundings:
     def _earlier(self, served: pl.DataFrame, written: pl.DataFrame) -> pl.DataFrame:
         """The verdicts that were kept and are written now."""
         first = self._first_missing(served, written) if served.height else END_OF_TIME
-        found = []
+        parts = []
         for verdicts in self.kept.since(first, served):
-            wanted = verdicts.filter(pl.Series(inside(verdicts, served)))
-            found.append(wanted.filter(pl.Series(~inside(wanted, written))))
-        whole = stacked(*found)
+            due = verdicts.filter(pl.Series(inside(verdicts, served)))
+            parts.append(due.filter(pl.Series(~inside(due, written))))
+        whole = stacked(*parts)
         if not whole.height:
             return whole
         whole = whole.unique(IDENTITY, keep="last", maintain_order=True)
@@ -227,20 +227,20 @@ class Surroundings:
         first = last.filter(covered < pl.col("high")).select(covered.min())
         return int(first.item()) if first.item() is not None else END_OF_TIME
 
-    def _forget(self, wanted: pl.DataFrame, written: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _forget(self, due: pl.DataFrame, written: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Removes what is older than `Around.reach`, except what is still to be written; returns the intervals left."""
         oldest = max(now, NEVER + self.around.reach) - self.around.reach
-        unserved = wanted.join(written, on=wanted.columns, how="anti")
+        unserved = due.join(written, on=due.columns, how="anti")
         keeps = pl.col("high") > oldest
         if unserved.height:
             oldest = min(oldest, int(unserved["low"].to_numpy().min()))
             keeps |= pl.struct(SERIES).is_in(unserved.select(pl.struct(SERIES)).to_series().implode())
         self.kept.forget(oldest)
-        return wanted.filter(keeps), written.filter(keeps)
+        return due.filter(keeps), written.filter(keeps)
 
 
 def _of_incident() -> pl.Expr:
-    """An expression: true for verdicts that are news, tell that an incident is open, or end one."""
+    """An expression: true for verdicts that are news, belong to an open incident, or end one."""
     return reported() | (pl.col("incident_state") == "open").fill_null(False)
 
 

@@ -52,11 +52,7 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
         change = pl.col("_turned") == "state_change"
         revised = revised.with_columns(context=pl.when(change).then("_context").otherwise("context"))
     return revised.with_columns(
-        kind="_turned",
-        since="onset",
-        incident_state=pl.lit("open"),
-        decided="_decided",
-        revision=pl.lit(1, pl.Int64),
+        kind="_turned", since="onset", incident_state=pl.lit("open"), decided="_decided", revision=pl.lit(1, pl.Int64)
     ).select(inside.columns)
 
 

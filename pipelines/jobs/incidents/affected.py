@@ -26,7 +26,7 @@ _Key = TypeVar("_Key")
 
 def affected_machines(episodes: Iterable[Episode]) -> list[AffectedMachine]:
     """The machines, in the order of their onsets."""
-    made = [
+    machines = [
         AffectedMachine(
             entity=entity,
             since=min(e.since for e in own),
@@ -35,39 +35,39 @@ def affected_machines(episodes: Iterable[Episode]) -> list[AffectedMachine]:
         )
         for entity, own in _by(episodes, lambda e: e.entity).items()
     ]
-    return sorted(made, key=lambda m: (m.since, m.entity))
+    return sorted(machines, key=lambda m: (m.since, m.entity))
 
 
 def affected_metrics(episodes: Iterable[Episode]) -> list[AffectedMetric]:
     """The metrics, those on most machines first."""
-    made = [
+    metrics = [
         AffectedMetric(
             metric=metric, machines=len({e.entity for e in own}), record_score=round(max(e.score for e in own))
         )
         for metric, own in _by(episodes, lambda e: e.metric).items()
     ]
-    return sorted(made, key=lambda m: (-m.machines, -m.record_score, m.metric))
+    return sorted(metrics, key=lambda m: (-m.machines, -m.record_score, m.metric))
 
 
 def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list[AffectedSeries]:
     """The series: what has sent nothing first, then those that weigh most.
 
     Args:
-        episodes: The episodes of an incident, in any order. A series with several is told of once: by the one in which
+        episodes: The episodes of an incident, in any order. A series with several is listed once: by the one in which
             it sends nothing now, or else did, or else by the one that weighs most.
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
-    found = []
+    series = []
     for own in _by(episodes, lambda e: (e.entity, e.metric)).values():
         one = min(own, key=lambda e: (not e.absent, e.absent and e.end(now, rules.longest) is not None, strength(e)))
         ends = [e.end(now, rules.longest) for e in own]
-        known = [end for end in ends if end is not None]
+        known_ends = [end for end in ends if end is not None]
         if one.absent:
-            known = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
-        end = max(known) if len(known) == len(ends) or (known and one.absent) else None
-        found.append((one, min(e.since for e in own), end, times(own)))
-    found.sort(key=lambda each: strength(each[0]))
+            known_ends = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
+        end = max(known_ends) if len(known_ends) == len(ends) or (known_ends and one.absent) else None
+        series.append((one, min(e.since for e in own), end, times(own)))
+    series.sort(key=lambda each: strength(each[0]))
     return [
         AffectedSeries(
             entity=e.entity,
@@ -85,7 +85,7 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
             change=change(e, end),
             times=came,
         )
-        for e, since, end, came in found
+        for e, since, end, came in series
     ]
 
 
@@ -99,7 +99,7 @@ def change(episode: Episode, end: int | None) -> str:
     """What changed in a series, in a few words, such as "27 → 71 %" or "has sent nothing since 19:05:00 UTC".
 
     Args:
-        episode: The episode that tells most of the series.
+        episode: The episode that stands for the series.
         end: When it was over, epoch milliseconds; ``None`` while it lasts.
     """
     if episode.absent:

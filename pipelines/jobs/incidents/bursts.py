@@ -15,7 +15,7 @@ _PATIENCE = 6
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings `incidents.*`; times are in milliseconds, `false_pages` a week."""
+    """The settings `incidents.*`; times are in milliseconds, `false_pages` per week."""
 
     score: float = 50.0
     false_pages: float = 2.0
@@ -80,7 +80,7 @@ def bursts(episodes: Iterable[Episode], rules: Rules, now: int) -> list[Burst]:
 
     The silence of a machine is a burst of its own, with its series that stop at the same time.
     """
-    made = []
+    all_bursts = []
     machines: dict[str, list[Episode]] = defaultdict(list)
     for episode in episodes:
         machines[episode.entity].append(episode)
@@ -89,8 +89,8 @@ def bursts(episodes: Iterable[Episode], rules: Rules, now: int) -> list[Burst]:
         parts: tuple[list[Episode], list[Episode]] = ([], [])
         for e in own:
             parts[e.absent and _has_near(silences, e.since, rules.together)].append(e)
-        made += [_burst(each, rules, now) for some in parts for each in _together(some, rules)]
-    return sorted(made, key=lambda b: (b.onset, b.entity, not b.silent))
+        all_bursts += [_burst(together, rules, now) for part in parts for together in _together(part, rules)]
+    return sorted(all_bursts, key=lambda b: (b.onset, b.entity, not b.silent))
 
 
 def _has_near(ascending: Sequence[int], instant: int, within: int) -> bool:

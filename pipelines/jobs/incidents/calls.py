@@ -37,13 +37,13 @@ class Calls:
         together: int,
     ) -> None:
         self._began, self._evidence, self._together = began, evidence, together
-        needs = {name: [each for each in some if each != runs.get(name)] for name, some in above.items()}
+        needs = {name: [callee for callee in names if callee != runs.get(name)] for name, names in above.items()}
         self._left = _STEPS
         self._up = {entity: self._next(entity, needs) for entity in began}
         self._down: dict[str, list[str]] = defaultdict(list)
         for entity, called in sorted(self._up.items()):
-            for each in called:
-                self._down[each].append(entity)
+            for callee in called:
+                self._down[callee].append(entity)
         self._left = _STEPS
         groups = circles(began, self._up.__getitem__)
         self._circle = {name: number for number, group in enumerate(groups) for name in group}
@@ -82,9 +82,9 @@ class Calls:
             else:
                 following = following[:few]
                 few -= len(following) + 1
-            for each in following:
-                if each not in reached:
-                    reached.add(each)
-                    yield each
-                    if each not in ends:
-                        left.append(each)
+            for machine in following:
+                if machine not in reached:
+                    reached.add(machine)
+                    yield machine
+                    if machine not in ends:
+                        left.append(machine)

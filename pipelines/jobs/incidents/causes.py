@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import exp, log2
 
 from pipelines.contracts.explanations.quantities import duration
@@ -14,7 +14,6 @@ from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.calls import Calls
 from pipelines.jobs.incidents.episode import LOGS, Episode
-from pipelines.jobs.incidents.hosts import Below, below_hosts
 
 MOST = 5
 """The most candidates of an incident."""
@@ -36,6 +35,9 @@ _SILENT = 9.0
 
 _SURE = 99.0
 """The most evidence of a machine: that of a score of 99."""
+
+_DEEP = 20
+"""So many machines run on one another at most: a container on a VM on a host of a rack has three below it."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ def causes(group: Sequence[Burst], above: Mapping[str, Sequence[str]], runs: Map
         rules: The settings.
     """
     own = _by_machine(group)
-    first = {entity: next((b for b in some if b.strong), some[0]) for entity, some in own.items()}
+    first = {entity: next((b for b in own_bursts if b.strong), own_bursts[0]) for entity, own_bursts in own.items()}
     began = {entity: burst.began for entity, burst in first.items()}
-    hosts = below_hosts(own, first, runs, rules)
-    evidence = {entity: _evidence([e for b in some for e in b.episodes]) for entity, some in own.items()}
+    hosts = _below_hosts(own, first, runs, rules)
+    evidence = {entity: _evidence([e for b in own_bursts for e in b.episodes]) for entity, own_bursts in own.items()}
     middle, start = _middle(began, evidence), min(began.values())
     calls = Calls(began, evidence, above, runs, max(rules.together, 1))
     best = max(max(e.score for e in b.episodes) for b in group)
@@ -100,8 +102,8 @@ def causes(group: Sequence[Burst], above: Mapping[str, Sequence[str]], runs: Map
         reasons[entity] = _reason(burst.began - start, len(count), shows, callee, score, score >= best)
     total = sum(weights.values())
     unknown = _UNSEEN / (_UNSEEN + max(weights.values()))
-    found = sorted(weights, key=lambda entity: (-round(weights[entity], 9), began[entity], entity))
-    made = [
+    ranked = sorted(weights, key=lambda entity: (-round(weights[entity], 9), began[entity], entity))
+    candidates = [
         Candidate(
             entity=entity,
             metric=first_metric(first[entity].episodes).metric,
@@ -109,13 +111,13 @@ def causes(group: Sequence[Burst], above: Mapping[str, Sequence[str]], runs: Map
             share=round((1 - unknown) * weights[entity] / total, 3),
             reason=reasons[entity],
         )
-        for entity in found[:MOST]
+        for entity in ranked[:MOST]
     ]
-    return Causes(made, round(unknown, 3))
+    return Causes(candidates, round(unknown, 3))
 
 
 def first_metric(episodes: Sequence[Episode]) -> Episode:
-    """The episode that tells most of where it began: a metric rather than the machine as a whole; the earliest one."""
+    """The episode that shows best where it began: a metric rather than the machine as a whole; the earliest one."""
     return min(episodes, key=lambda e: (e.metric in (JOINED, LOGS), e.since, -round(e.score), e.metric))
 
 
@@ -139,7 +141,7 @@ def _middle(began: Mapping[str, int], evidence: Mapping[str, float]) -> int:
     return next(began[entity] for entity, so_far in zip(order, sums, strict=True) if 2 * so_far >= sums[-1])
 
 
-def _causes(host: Burst, others: Below, rules: Rules) -> bool:
+def _causes(host: Burst, others: _Below, rules: Rules) -> bool:
     """Whether a machine causes what runs on it, rather than showing what that does."""
     stopped = all(e.absent for e in host.episodes)
     return others.parts >= TWO or stopped or host.began < others.first - rules.together // 2
@@ -156,3 +158,54 @@ def _reason(after: int, count: int, shows: str, callee: str, score: float, stron
         reasons.append(f"{count} of the other machines {'depends' if count == 1 else 'depend'} on it")
     reasons.append(f"{'the strongest evidence' if strongest else 'evidence'} (score {score:.0f})")
     return ", ".join(reasons)
+
+
+@dataclass(frozen=True)
+class _Below:
+    """The machines that run on another one, and began when it did.
+
+    Attributes:
+        machines: Their names.
+        parts: Of those that run on it directly, how many are affected, or have affected ones below them.
+        first: When the first of them began then, epoch milliseconds.
+        earliest: When the first of them began, up to `Rules.quiet` and `Rules.reopen`, or `Rules.related`, before.
+    """
+
+    machines: frozenset[str]
+    parts: int
+    first: int
+    earliest: int
+
+
+def _below_hosts(
+    own: Mapping[str, Sequence[Burst]], first: Mapping[str, Burst], runs: Mapping[str, str], rules: Rules
+) -> dict[str, _Below]:
+    """What runs on each machine of an incident, by the bursts of each machine, and the first one of each."""
+    parts_below: dict[str, dict[str, str]] = defaultdict(dict)
+    for entity in own:
+        for part, above in pairwise([entity, *_above(entity, runs)]):
+            if above in first and any(_near(b, first[above], rules.related) for b in own[entity]):
+                parts_below[above][entity] = part
+    below = {}
+    for above, parts in parts_below.items():
+        begins = [burst for entity in parts for burst in own[entity]]
+        below[above] = _Below(
+            frozenset(parts),
+            len(set(parts.values())),
+            min(b.began for b in begins if _near(b, first[above], rules.related)),
+            min(b.began for b in begins if _near(b, first[above], max(rules.related, rules.quiet + rules.reopen))),
+        )
+    return below
+
+
+def _near(one: Burst, other: Burst, within: int) -> bool:
+    """Whether a burst has strong evidence, and begins so many milliseconds before or after another one at most."""
+    return one.strong and abs(one.onset - other.onset) <= within
+
+
+def _above(entity: str, runs: Mapping[str, str]) -> list[str]:
+    """The machines that a machine runs on, from the next one up; `_DEEP` at most."""
+    machines = [entity]
+    while (on := runs.get(machines[-1])) is not None and on not in machines and len(machines) <= _DEEP:
+        machines.append(on)
+    return machines[1:]

@@ -34,17 +34,17 @@ def circles(
         inside.add(start)
         while walks:
             name, ways = walks[-1]
-            for each in ways:
-                if each in machines:
+            for target in ways:
+                if target in machines:
                     continue
-                if each not in number:
-                    number[each] = lowest[each] = len(number)
-                    path.append(each)
-                    inside.add(each)
-                    walks.append((each, iter(following(each))))
+                if target not in number:
+                    number[target] = lowest[target] = len(number)
+                    path.append(target)
+                    inside.add(target)
+                    walks.append((target, iter(following(target))))
                     break
-                if each in inside:
-                    lowest[name] = min(lowest[name], number[each])
+                if target in inside:
+                    lowest[name] = min(lowest[name], number[target])
             else:
                 walks.pop()
                 if walks:

@@ -1,4 +1,4 @@
-"""The severity from which incidents are written, so that a site has about as many false ones a week as were promised.
+"""The severity from which incidents are written, so that a site has about as many false ones per week as were promised.
 
 Nobody says of an incident whether it came by chance. But what comes by chance is weak: the weight of evidence is
 calibrated so that its peaks over a threshold fall off exponentially, by a known scale (`models.series.alarm`), while
@@ -52,8 +52,8 @@ class Lately:
 
     def with_those_over(self, groups: Iterable[tuple[int | None, Sequence[Episode]]]) -> Lately:
         """Adds incidents, each with when it is over; not those that last, nor those of what has stopped."""
-        known = [(over, weight(some)) for over, some in groups if over is not None and some and not has_stopped(some)]
-        at, weights = [over for over, _ in known], [weighed for _, weighed in known]
+        past = [(over, own) for over, own in groups if over is not None and own and not has_stopped(own)]
+        at, weights = [over for over, _ in past], [weight(own) for _, own in past]
         return Lately(self.began, (*self.at, *at), (*self.weights, *weights))
 
 
@@ -67,7 +67,7 @@ def least_severity(lately: Lately, at: Sequence[int], promised: float, score: fl
     Args:
         lately: What is known of the site; only incidents that were over by then count.
         at: Event times, epoch milliseconds.
-        promised: False incidents a week.
+        promised: False incidents per week.
         score: The least severity, whatever was promised.
 
     >>> day = 86_400_000

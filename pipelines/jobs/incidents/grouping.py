@@ -89,8 +89,8 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
     """
     groups = linked(episodes, site.topology, rules, now)
     moves = site.topology.moves(min((group.bursts[0].onset for group in groups), default=now) - rules.related)
-    found = [_incident(group, site, moves, rules, now) for group in groups]
-    return sorted(_as_promised(found, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
+    grouped = [_incident(group, site, moves, rules, now) for group in groups]
+    return sorted(_as_promised(grouped, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
 
 
 def _as_promised(incidents: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
@@ -128,8 +128,8 @@ def _incident(
     came = times(episodes)
     calm = end + rules.patience(came) * rules.quiet if end is not None else None
     over = calm is not None and calm <= now
-    said = _said(ids, site, reopened if len(spans) > 1 else first.reported)
-    acknowledged = said if said and said.active else None
+    acknowledgement = _acknowledgement(ids, site, reopened if len(spans) > 1 else first.reported)
+    acknowledged = acknowledgement if acknowledgement and acknowledgement.active else None
     status: IncidentStatus = "reopened" if len(spans) > 1 else "open"
     if over:
         status = "resolved"
@@ -140,16 +140,16 @@ def _incident(
     score = max(e.score for e in episodes)
     severity = severity_score(episodes)
     changes = [episodes[-1].reported]
-    changes += [said.time] if said else []
+    changes += [acknowledgement.time] if acknowledgement else []
     changes += [calm] if over and calm is not None else []
     series = affected_series(episodes, rules, now)
     onsets = {burst.entity: burst.onset for burst in reversed(group)}
     above, runs = site.topology.around(onsets.items())
-    machines, found = affected_machines(episodes), causes(group, above, runs, rules)
+    machines, cause = affected_machines(episodes), causes(group, above, runs, rules)
     changed = log_changes(episodes, site.new_lines, rules)
     near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
     went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
-    said_of_it = title(machines, series, found.candidates[0].entity, above, runs, changed)
+    sentence = title(machines, series, cause.candidates[0].entity, above, runs, changed)
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -162,15 +162,15 @@ def _incident(
         start=min(e.since for e in episodes),
         end=end if over else None,
         updated=max(changes),
-        message=moved(went.values()) + said_of_it + in_the_log(changed),
+        message=moved(went.values()) + sentence + in_the_log(changed),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
         machines=machines[:MACHINES],
         metrics=affected_metrics(episodes)[:METRICS],
         series=series[:SERIES],
-        candidates=found.candidates,
-        unknown_share=found.unknown,
+        candidates=cause.candidates,
+        unknown_share=cause.unknown,
         log_changes=changed,
         reopenings=len(spans) - 1,
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
@@ -178,9 +178,8 @@ def _incident(
     )
     most = max(came, *Counter(burst.entity for burst in group).values())
     last = end + rules.patience(most) * (rules.quiet + rules.reopen) if end is not None else None
-    return GroupedIncident(
-        incident, ids, tuple(episodes), False, rules.score, calm, last, said.time if said else 0, linked.like
-    )
+    spoken = acknowledgement.time if acknowledgement else 0
+    return GroupedIncident(incident, ids, tuple(episodes), False, rules.score, calm, last, spoken, linked.like)
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
@@ -203,8 +202,7 @@ def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[in
     return spans
 
 
-def _said(ids: frozenset[str], site: Site, since: int) -> Acknowledgement | None:
+def _acknowledgement(ids: frozenset[str], site: Site, since: int) -> Acknowledgement | None:
     """The last acknowledgement of an incident or of a part of it since an event time, or that it was taken back."""
-    known = site.acknowledgements
-    given = [known[name] for name in known.keys() & ids if known[name].time >= since]
-    return max(given, key=lambda a: (a.time, a.incident), default=None)
+    own = [site.acknowledgements[name] for name in site.acknowledgements.keys() & ids]
+    return max((a for a in own if a.time >= since), key=lambda a: (a.time, a.incident), default=None)

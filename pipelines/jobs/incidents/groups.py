@@ -31,7 +31,7 @@ class Groups:
 
     def members(self) -> list[list[int]]:
         """The groups, ordered by their first members."""
-        found: dict[int, list[int]] = defaultdict(list)
+        groups: dict[int, list[int]] = defaultdict(list)
         for i in range(len(self._parent)):
-            found[self.find(i)].append(i)
-        return list(found.values())
+            groups[self.find(i)].append(i)
+        return list(groups.values())

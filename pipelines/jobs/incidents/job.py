@@ -19,7 +19,7 @@ from pipelines.jobs.incidents.verdicts import SITE
 from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
 from pipelines.jobs.sources import dead, internal
 
-_SAID: dict[str, type[OperatorMessage]] = {
+_MESSAGES: dict[str, type[OperatorMessage]] = {
     topics.TOPOLOGY: Placement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
     topics.SILENCES: Silence,
@@ -38,9 +38,9 @@ def grouper(settings: Settings) -> Job:
     key = Columns(((SITE, f"'{site}'"),))
     metrics = replace(internal(settings, topics.NEWS, News, "window_end"), steps=(key,))
     logs = replace(internal(settings, topics.LOG_NEWS, News, "window_end"), steps=(key,), holds=False)
-    said = operator_messages(settings, SiteMessage, _SAID)
+    messages = operator_messages(settings, SiteMessage, _MESSAGES)
     muting = operator_messages(settings, SiteMessage, {topics.RULES: Rule}, reports=False)
-    stream = Stream((metrics, logs, said, muting)).key_by(SITE)
+    stream = Stream((metrics, logs, messages, muting)).key_by(SITE)
     kept = settings.window.open_for_ms + settings.window.size_ms
     last = END_OF_TIME if settings.end is None else settings.end + kept
     again = min(DAY, duration_ms(settings.kafka.retention) // 2)

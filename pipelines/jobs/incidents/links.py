@@ -54,20 +54,20 @@ def linked(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: i
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
-    found = bursts(episodes, rules, now)
-    if not found:
+    ordered = bursts(episodes, rules, now)
+    if not ordered:
         return []
-    groups, of = Groups(len(found)), _strong_by_name(found)
-    effects = _by_topology(found, of, groups, topology, rules)
-    again = by_machine(found, of, groups, effects, rules)
-    moves = topology.moves(found[0].onset - rules.related)
-    _by_move(found, of, groups, moves, rules)
+    groups, of = Groups(len(ordered)), _strong_by_name(ordered)
+    effects = _by_topology(ordered, of, groups, topology, rules)
+    again = by_machine(ordered, of, groups, effects, rules)
+    moves = topology.moves(ordered[0].onset - rules.related)
+    _by_move(ordered, of, groups, moves, rules)
     placed = topology.names()
-    places = [topology.roots(b.entity, b.onset) if b.entity in placed else frozenset[str]() for b in found]
-    like = by_likeness(found, groups, places, again, rules)
-    _weak(found, of, groups, topology, rules)
-    parts = [part for members in groups.members() for part in _bounded(found, members, rules.longest)]
-    return [Linked(tuple(found[i] for i in part), frozenset(map(like.find, part))) for part in parts]
+    places = [topology.roots(b.entity, b.onset) if b.entity in placed else frozenset[str]() for b in ordered]
+    like = by_likeness(ordered, groups, places, again, rules)
+    _weak(ordered, of, groups, topology, rules)
+    parts = [part for members in groups.members() for part in _bounded(ordered, members, rules.longest)]
+    return [Linked(tuple(ordered[i] for i in part), frozenset(map(like.find, part))) for part in parts]
 
 
 def _bounded(bursts: Sequence[Burst], group: Sequence[int], longest: int) -> Iterator[Sequence[int]]:
@@ -99,11 +99,12 @@ def _by_topology(
                 below[above].append(i)
     effects = set()
     for entity in sorted(below.keys() & of.keys()):
-        some = sorted(below[entity])
-        onsets = [bursts[j].onset for j in some]
+        bursts_below = sorted(below[entity])
+        onsets = [bursts[j].onset for j in bursts_below]
         for i in of[entity]:
             onset = bursts[i].onset
-            near = some[bisect_left(onsets, onset - rules.related) : bisect_right(onsets, onset + rules.related)]
+            first, end = bisect_left(onsets, onset - rules.related), bisect_right(onsets, onset + rules.related)
+            near = bursts_below[first:end]
             if not near:
                 continue
             cause = min(near, key=lambda j: (abs(bursts[j].onset - onset), j))

@@ -39,22 +39,22 @@ def log_changes(
     metrics, logs = defaultdict[str, list[Episode]](list), list[Episode]()
     for episode in episodes:
         (logs if episode.metric == LOGS else metrics[episode.entity]).append(episode)
-    logs += [each for entity in metrics for each in new_lines.get(entity, ())]
+    logs += [window for entity in metrics for window in new_lines.get(entity, ())]
     by_template = defaultdict[str, list[Episode]](list)
     for log in sorted(logs, key=lambda e: (e.since, e.entity)):
         if log.template and any(_explains(log, metric, rules) for metric in metrics.get(log.entity, ())):
             by_template[log.template].append(log)
-    made = [
+    changes = [
         LogChange(
             template=template,
-            example=some[0].example,
-            entity=some[0].entity,
-            since=some[0].since,
-            machines=len({log.entity for log in some}),
+            example=same[0].example,
+            entity=same[0].entity,
+            since=same[0].since,
+            machines=len({log.entity for log in same}),
         )
-        for template, some in by_template.items()
+        for template, same in by_template.items()
     ]
-    return sorted(made, key=lambda change: (-change.machines, change.since, change.template))[:MOST]
+    return sorted(changes, key=lambda change: (-change.machines, change.since, change.template))[:MOST]
 
 
 def _explains(log: Episode, metric: Episode, rules: Rules) -> bool:

@@ -23,8 +23,8 @@ def muting(rule: Rule) -> bool:
     return rule.active and rule.skip_result and everything
 
 
-def told_at(noticed: int, rules: Iterable[Rule]) -> int:
-    """When a silence may be told of that was noticed at an instant: at once, or when the maintenance is over.
+def opens_at(noticed: int, rules: Iterable[Rule]) -> int:
+    """When a silence that was noticed at an instant becomes an incident: at once, or when the maintenance is over.
 
     Args:
         noticed: When it was noticed, epoch milliseconds.
@@ -33,13 +33,13 @@ def told_at(noticed: int, rules: Iterable[Rule]) -> int:
     Returns:
         Epoch milliseconds; `END_OF_TIME` if a rule without an end mutes it.
 
-    >>> told_at(5, [Rule(id="a", time=0, end=9, skip_result=True)]), told_at(9, [])
+    >>> opens_at(5, [Rule(id="a", time=0, end=9, skip_result=True)]), opens_at(9, [])
     (9, 9)
     """
-    in_force = [each for each in standing((begins(rule), rule) for rule in rules) if muting(each.rule)]
+    in_force = [version for version in standing((begins(rule), rule) for rule in rules) if muting(version.rule)]
     at = noticed
     while at < END_OF_TIME:
-        ends = [end for each in in_force if each.start <= at < each.end and (end := _end(each, at)) > at]
+        ends = [end for version in in_force if version.start <= at < version.end and (end := _end(version, at)) > at]
         if not ends:
             return at
         at = max(ends)

@@ -93,8 +93,8 @@ class _Grouping(Processor):
         now = min(progress.now, self.last)
         if not batch.height and now < note["next"]:
             return Results(pl.DataFrame(), held=StateCounts(keys=note.get("keys")))
-        known = LastMessages(note["texts"])
-        known.take(batch)
+        messages = LastMessages(note["texts"])
+        messages.take(batch)
         news = batch.filter(pl.col("entity").is_not_null()) if batch.height else pl.DataFrame(schema=ROWS)
         stored = state.get(_SEGMENT)
         tables = unpack(stored) if stored else {}
@@ -103,34 +103,33 @@ class _Grouping(Processor):
         ends = pl.col("window_end")
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)
-        told = joined(old, parts(rows.filter(ends <= now)))
-        began = _began(note.get("began"), told, now)
+        seen_parts = joined(old, parts(rows.filter(ends <= now)))
+        began = _began(note.get("began"), seen_parts, now)
         past = tables.get("lately", pl.DataFrame(schema=_LATELY))
         lately = Lately(began, past["at"].to_list(), past["weight"].to_list())
-        site = Site(self.site, Topology(known.placements()), known.acknowledgements(), new_lines(told), lately)
-        found = [*incidents(episodes(told), site, self.rules, now), *self._silences(known, written, now)]
-        changed = _changes(found, written, now, self.again)
-        over = _over_for_good(found, now - self.kept, self.rules.longest)
-        forgotten = {id(each) for each in over}
-        kept = [each for each in found if id(each) not in forgotten]
+        topology, acknowledgements = Topology(messages.placements()), messages.acknowledgements()
+        site = Site(self.site, topology, acknowledgements, new_lines(seen_parts), lately)
+        grouped = [*incidents(episodes(seen_parts), site, self.rules, now), *self._silences(messages, written, now)]
+        changed = _changes(grouped, written, now, self.again)
+        over = _over_for_good(grouped, now - self.kept, self.rules.longest)
+        forgotten = {id(incident) for incident in over}
+        kept = [incident for incident in grouped if id(incident) not in forgotten]
         old = self._without(over, old, now)
-        for name in self._done(over, found, written, now):
+        for name in self._done(over, grouped, written, now):
             del written[name]
-        standing = {name for each in kept for name in each.ids}
-        for each in known.silences():
-            if each.until is not None and each.until + self.kept < now:
-                known.forget_silence(each)
-        known.forget(now - self.rules.longest - self.kept, standing)
-        changing = [self._next(each, now) for each in kept]
-        changing += [at for each in found if (at := self._due_again(each.incident, written)) > now]
-        first = [NEVER + 1] if now == NEVER and known.silences() else []
+        standing = {name for incident in kept for name in incident.ids}
+        messages.forget_silences(now - self.kept)
+        messages.forget(now - self.rules.longest - self.kept, standing)
+        changing = [self._next(incident, now) for incident in kept]
+        changing += [at for group in grouped if (at := self._due_again(group.incident, written)) > now]
+        first = [NEVER + 1] if now == NEVER and messages.silences() else []
         waiting = rows.filter(ends > now)["window_end"].min()
         past = self._past(NOTHING_YET.with_those_over((e.over, e.episodes) for e in over), past, now)
         state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written), "lately": past}))
         state.notes[_NOTE] = {
             "began": began,
             "next": min([*changing, *_numbers(waiting), *first, END_OF_TIME]),
-            "texts": known.texts,
+            "texts": messages.texts,
             "keys": len(kept),
         }
         return Results(_frame(changed), held=StateCounts(keys=len(kept)))
@@ -140,8 +139,8 @@ class _Grouping(Processor):
         if now == NEVER:
             return []
         before = now - self.kept
-        found = silent(self.site, messages.silences(), messages.rules(), messages.acknowledgements(), self.last)
-        return [each for each in found if each.over is None or each.over >= before or not each.ids.isdisjoint(written)]
+        silences = silent(self.site, messages.silences(), messages.rules(), messages.acknowledgements(), self.last)
+        return [s for s in silences if s.over is None or s.over >= before or not s.ids.isdisjoint(written)]
 
     def rescale(self, states: Rescaling) -> None:
         """Gives the state of the site to the shard that has its key."""
@@ -219,11 +218,11 @@ def _changes(incidents: list[GroupedIncident], written: dict[str, Written], now:
     since. What was computed anew, after a restore or without the checkpoint, thus replaces what was written before as
     soon as it has seen more, however many revisions there were.
     """
-    told = [each for each in incidents if each.notable or not each.ids.isdisjoint(written)]
-    present = {each.incident.id: each.incident for each in told}
+    notable = [each for each in incidents if each.notable or not each.ids.isdisjoint(written)]
+    present = {each.incident.id: each.incident for each in notable}
     whole = {name: each.incident for each in incidents for name in each.ids}
-    seen = {each.incident.id: max(each.acknowledged_at, now) for each in told}
-    heard = {each.incident.id: max(each.heard, now) for each in told}
+    seen = {each.incident.id: max(each.acknowledged_at, now) for each in notable}
+    heard = {each.incident.id: max(each.heard, now) for each in notable}
     for missing in sorted(written.keys() - present.keys()):
         last = Incident.from_json(written[missing].text)
         into = whole.get(missing)
@@ -258,13 +257,13 @@ def _over_for_good(incidents: list[GroupedIncident], before: int, longest: int) 
     def lasts(incident: GroupedIncident) -> bool:
         return incident.over is None or incident.over >= before
 
-    lasting, over = [each for each in incidents if lasts(each)], [each for each in incidents if not lasts(each)]
+    lasting, over = [one for one in incidents if lasts(one)], [one for one in incidents if not lasts(one)]
     alive: set[int] = set()
     while lasting:
-        alive.update(*(each.like for each in lasting))
-        held = [not alive.isdisjoint(each.like) and (each.over or 0) >= before - longest for each in over]
-        lasting = [each for each, is_held in zip(over, held, strict=True) if is_held]
-        over = [each for each, is_held in zip(over, held, strict=True) if not is_held]
+        alive.update(*(one.like for one in lasting))
+        held = [not alive.isdisjoint(one.like) and (one.over or 0) >= before - longest for one in over]
+        lasting = [one for one, is_held in zip(over, held, strict=True) if is_held]
+        over = [one for one, is_held in zip(over, held, strict=True) if not is_held]
     return over
 
 
@@ -278,9 +277,9 @@ def _written(table: pl.DataFrame | None) -> dict[str, Written]:
     """What was last written of each incident; a table of an earlier version does not say at which watermark."""
     if table is None:
         return {}
-    known = table if "at" in table.columns else table.with_columns(at="revision")
-    known = known.with_columns(at=pl.coalesce("at", "revision"))
-    return {name: Written(revision, text, at) for _, name, revision, text, at in known.select(*_WRITTEN).rows()}
+    with_time = table if "at" in table.columns else table.with_columns(at="revision")
+    with_time = with_time.with_columns(at=pl.coalesce("at", "revision"))
+    return {name: Written(revision, text, at) for _, name, revision, text, at in with_time.select(*_WRITTEN).rows()}
 
 
 def _frame(changed: list[Incident]) -> pl.DataFrame:

@@ -60,13 +60,13 @@ def by_machine(
     """
     again = set()
     for own in of.values():
-        known: list[tuple[int, _Sequence]] = []
+        sequences: list[tuple[int, _Sequence]] = []
         for i in own:
             burst = bursts[i]
-            known = [each for each in known if _holds(each[1], burst, rules)]
-            open_ones = [] if i in effects else known
-            same = [each for each in open_ones if any(alike(burst.shows, other) for other in each[1].shows)]
-            fit = same or [each for each in open_ones if each[1].takes(burst, rules)]
+            sequences = [entry for entry in sequences if _holds(entry[1], burst, rules)]
+            open_ones = [] if i in effects else sequences
+            same = [entry for entry in open_ones if any(alike(burst.shows, other) for other in entry[1].shows)]
+            fit = same or [entry for entry in open_ones if entry[1].takes(burst, rules)]
             if fit:
                 first, sequence = fit[-1]
                 sequence.add(burst)
@@ -74,7 +74,7 @@ def by_machine(
                 if burst.onset > sequence.onset + rules.quiet + rules.reopen:
                     again.add(i)
             else:
-                known.append((i, _Sequence(burst)))
+                sequences.append((i, _Sequence(burst)))
     return again
 
 

@@ -1,6 +1,6 @@
 """How severe an incident is: how sure and how large its novelties are, in how many series, and what has sent nothing.
 
-All is weighed on the scale of evidence, on which 1 is what the detector tells of (`Episode.evidence`):
+All is weighed on the scale of evidence, on which 1 is what the detector reports (`Episode.evidence`):
 
 - a novelty weighs its evidence, times 1 more than a third of log2(1 + d) for a value d widths of the band beyond it
   (`Episode.beyond`), times 1.3 if it had news in more than one window;
@@ -28,7 +28,7 @@ _ONE, _DOUBLED, _SIZE = 0.63, 1 / 16, 1 / 3
 """Weight of a single series; what each doubling of their number adds; what each doubling of the deviation adds."""
 
 BARE = _ONE
-"""What a single series weighs that is just unusual enough to be told of by the detector at its default settings."""
+"""What a single series weighs that is just unusual enough to be reported by the detector at its default settings."""
 
 _AGAIN = 1.3
 """What a novelty counts that had news in a later window, too: most that come by chance have not."""

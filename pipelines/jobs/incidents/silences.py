@@ -1,4 +1,4 @@
-"""Incidents that tell that nothing is received, from all inputs of a site together or from one that stopped alone."""
+"""Incidents of silence: nothing is received from all inputs of a site together, or from one that stopped alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelines.contracts.records import Acknowledgement, Incident, Rule, Silence
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import ZONE
 from pipelines.jobs.incidents.grouping import GroupedIncident
-from pipelines.jobs.incidents.muting import told_at
+from pipelines.jobs.incidents.muting import opens_at
 
 _ALL, _ONE = 95, 60
 """Severity: the silence of everything is the worst outage there is; that of one input is `major`, as of one machine."""
@@ -23,7 +23,7 @@ def silent(
     acknowledgements: Mapping[str, Acknowledgement],
     last: int,
 ) -> list[GroupedIncident]:
-    """The incidents of some silences; those that were over before they could be told of give none.
+    """The incidents of some silences; those that were over before they could be reported give none.
 
     Args:
         site: Name of the site.
@@ -33,21 +33,21 @@ def silent(
         last: Event time after which the version says nothing, epoch milliseconds.
     """
     rules = list(rules)
-    found = []
+    grouped = []
     for each in silences:
-        opened = told_at(each.noticed, rules)
-        known = each.time if each.until is None else each.until
-        if opened <= known and opened <= last:
-            found.append(_found(site, each, opened, acknowledgements))
-    return found
+        opened = opens_at(each.noticed, rules)
+        seen_until = each.time if each.until is None else each.until
+        if opened <= seen_until and opened <= last:
+            grouped.append(_incident_of(site, each, opened, acknowledgements))
+    return grouped
 
 
-def _found(
+def _incident_of(
     site: str, silence: Silence, opened: int, acknowledgements: Mapping[str, Acknowledgement]
 ) -> GroupedIncident:
     name = blake2b("\0".join((site, "silence", silence.input, str(silence.since))).encode(), digest_size=8).hexdigest()
-    given = acknowledgements.get(name)
-    taken = given if given and given.active else None
+    acknowledgement = acknowledgements.get(name)
+    taken = acknowledgement if acknowledgement and acknowledgement.active else None
     score = _ALL if silence.is_of_all else _ONE
     over = silence.until is not None
     incident = Incident(
@@ -60,7 +60,7 @@ def _found(
         record_score=score,
         start=silence.since,
         end=silence.until,
-        updated=max(opened, given.time if given else opened, silence.until or opened),
+        updated=max(opened, acknowledgement.time if acknowledgement else opened, silence.until or opened),
         message=_message(silence, opened),
         machine_count=0,
         series_count=0,
@@ -68,9 +68,9 @@ def _found(
         acknowledged_by=(taken.by or None) if taken else None,
         note=(taken.note or None) if taken else None,
     )
-    said = max(silence.time, given.time if given else 0)
+    spoken = max(silence.time, acknowledgement.time if acknowledgement else 0)
     return GroupedIncident(
-        incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, said, heard=silence.time
+        incident, frozenset({name}), (), True, 0.0, silence.until, silence.until, spoken, heard=silence.time
     )
 
 

@@ -1,4 +1,4 @@
-"""What the incidents job is told beside novelties, on its way to the job, and what the job keeps of it."""
+"""The messages that the incidents job reads beside novelties, and what it keeps of them."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class LastMessages:
 
     def acknowledgements(self) -> dict[str, Acknowledgement]:
         """The last acknowledgement of each incident."""
-        given = self.texts.get("acknowledgement", {})
-        return {name: Acknowledgement.from_json(given[name]) for name in sorted(given)}
+        texts = self.texts.get("acknowledgement", {})
+        return {name: Acknowledgement.from_json(texts[name]) for name in sorted(texts)}
 
     def silences(self) -> list[Silence]:
         """The silences, in the order in which they began."""
-        told = [Silence.from_json(text) for text in self.texts.get("silence", {}).values()]
-        return sorted(told, key=lambda each: (each.since, each.input))
+        silences = [Silence.from_json(text) for text in self.texts.get("silence", {}).values()]
+        return sorted(silences, key=lambda each: (each.since, each.input))
 
     def rules(self) -> list[Rule]:
         """All versions of the rules that mute, or once muted, the whole site."""
@@ -92,13 +92,15 @@ class LastMessages:
             before: Only those that were given before this event time, epoch milliseconds.
             standing: Ids of the incidents that are not over.
         """
-        for name, given in self.acknowledgements().items():
-            if given.time < before and name not in standing:
+        for name, acknowledgement in self.acknowledgements().items():
+            if acknowledgement.time < before and name not in standing:
                 del self.texts["acknowledgement"][name]
 
-    def forget_silence(self, silence: Silence) -> None:
-        """Forgets a silence that has been over for long."""
-        self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
+    def forget_silences(self, before: int) -> None:
+        """Forgets silences that were over before an event time, epoch milliseconds."""
+        for silence in self.silences():
+            if silence.until is not None and silence.until < before:
+                self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
 
 
 def _order(record: type[Record], text: str) -> tuple[int, str]:

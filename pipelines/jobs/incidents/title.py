@@ -37,16 +37,16 @@ def title(
         cause: The machine at which it probably began.
         above: For machines with a place in the topology: what each depends on.
         runs: Those of them that run on another: on which.
-        logs: What changed in the logs, which `in_the_log` tells.
+        logs: What changed in the logs, see `in_the_log`.
     """
-    silent = {each.entity: each for each in series if each.kind == "absence" and each.metric == JOINED}
+    silent = {one.entity: one for one in series if one.kind == "absence" and one.metric == JOINED}
     if silent:
-        head, told = _silence(silent, cause), set(silent)
+        head, named = _silence(silent, cause), set(silent)
         cause = cause if cause in silent else min(silent)
     else:
-        head, told = _change(cause, [each for each in series if each.entity == cause], bool(logs)), {cause}
-    head += _flapping([each for each in series if each.entity == cause])
-    return head + _shown_by([m.entity for m in machines if m.entity not in told], cause, above, runs)
+        head, named = _change(cause, [one for one in series if one.entity == cause], bool(logs)), {cause}
+    head += _flapping([one for one in series if one.entity == cause])
+    return head + _shown_by([m.entity for m in machines if m.entity not in named], cause, above, runs)
 
 
 def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
@@ -66,8 +66,8 @@ def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
         again = "it sends again" if len(over) == 1 else "they send again"
         return f"{_who(over)} sent nothing{for_long} from {_begun(over, silent)}; {again}"
     parts = [f"for {length[name]} from {_begun([name], silent)}" for name in over]
-    told = ", ".join(f"{name} {'sent nothing ' if n == 0 else ''}{parts[n]}" for n, name in enumerate(over))
-    return f"{told}; they send again"
+    sentence = ", ".join(f"{name} {'sent nothing ' if n == 0 else ''}{parts[n]}" for n, name in enumerate(over))
+    return f"{sentence}; they send again"
 
 
 def _who(names: Sequence[str]) -> str:
@@ -81,21 +81,21 @@ def _begun(names: Sequence[str], silent: Mapping[str, AffectedSeries]) -> str:
 
 def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
     """What changed most on a machine; the text of its log is left out where the title ends with it."""
-    single = [each for each in own if each.metric != JOINED]
+    single = [one for one in own if one.metric != JOINED]
     if not single:
         return f"{cause} is {own[0].change}" if own else cause
-    stopped = [each for each in single if each.kind == "absence"]
+    stopped = [one for one in single if one.kind == "absence"]
     if len(stopped) > 1:
-        stopped = [each for each in stopped if each.end is None] or stopped
-        end = None if stopped[0].end is None else max(each.end for each in stopped if each.end is not None)
-        since, reported = min(each.since for each in stopped), min(each.reported for each in stopped)
+        stopped = [one for one in stopped if one.end is None] or stopped
+        end = None if stopped[0].end is None else max(one.end for one in stopped if one.end is not None)
+        since, reported = min(one.since for one in stopped), min(one.reported for one in stopped)
         verb = "have" if len(stopped) > 1 else "has"
-        return f"{cause}: {_counted([each.metric for each in stopped])} {silence(since, reported, end, verb)}"
+        return f"{cause}: {_counted([one.metric for one in stopped])} {silence(since, reported, end, verb)}"
     texts = [
-        ("its log unusual" if logs else f"its log has {each.change}")
-        if each.metric == LOGS
-        else f"{each.metric} {each.change}"
-        for each in single
+        ("its log unusual" if logs else f"its log has {one.change}")
+        if one.metric == LOGS
+        else f"{one.metric} {one.change}"
+        for one in single
     ]
     return f"{cause}: {_counted(texts)}"
 
@@ -106,11 +106,11 @@ def _flapping(own: Sequence[AffectedSeries]) -> str:
     if most is None or most.times < _FLAPS[0]:
         return ""
     times = max(times for times in _FLAPS if times <= most.times)
-    what = "" if most.metric in (JOINED, own[0].metric) else f"{most.metric} "
+    metric = "" if most.metric in (JOINED, own[0].metric) else f"{most.metric} "
     since = (
         "" if most.kind == "absence" else f" since {instant(most.since, most.reported, ZONE)}"
     )  # that of the last one
-    return f", {what}flapping ({times} times or more{since})"
+    return f", {metric}flapping ({times} times or more{since})"
 
 
 def _counted(texts: Sequence[str]) -> str:
@@ -145,17 +145,17 @@ def _shown_by(others: Sequence[str], cause: str, above: Mapping[str, Sequence[st
 
 def moved(moves: Iterable[Placement]) -> str:
     """The beginning of a title that names the machine that moved then; empty if none did."""
-    found = sorted(moves, key=lambda move: (move.moved_at, move.entity))
-    if not found:
+    in_order = sorted(moves, key=lambda move: (move.moved_at, move.entity))
+    if not in_order:
         return ""
-    more = f", and {len(found) - 1} more moved" if len(found) > 1 else ""
-    first = found[0]
+    more = f", and {len(in_order) - 1} more moved" if len(in_order) > 1 else ""
+    first = in_order[0]
     went = f"moved from {first.moved_from} to {first.parent}" if first.parent else f"left {first.moved_from}"
     return f"{first.entity} {went}{more}; "
 
 
 def in_the_log(changes: Sequence[LogChange]) -> str:
-    """The end of a title: the template that tells most of what happened; empty if no log changed.
+    """The end of a title: the template that explains most; empty if no log changed.
 
     No line is quoted, as titles are sent to others, and a line may hold what is secret.
     """

@@ -55,13 +55,13 @@ class Topology:
 
         At most `_TOPS` are named. Between two moves nothing changes, so each machine is looked at once.
         """
-        known = self._roots.setdefault(bisect_right(self._moved, at), {})
-        if entity not in known:
-            for circle in circles([entity], lambda name: self.above(name, at), known):
+        roots = self._roots.setdefault(bisect_right(self._moved, at), {})
+        if entity not in roots:
+            for circle in circles([entity], lambda name: self.above(name, at), roots):
                 higher = {each for name in circle for each in self.above(name, at)}.difference(circle)
-                tops = frozenset(nsmallest(_TOPS, {top for name in higher for top in known[name]}))
-                known.update(dict.fromkeys(circle, tops or frozenset({min(circle)})))
-        return known[entity]
+                tops = frozenset(nsmallest(_TOPS, {top for name in higher for top in roots[name]}))
+                roots.update(dict.fromkeys(circle, tops or frozenset({min(circle)})))
+        return roots[entity]
 
     @cached_property
     def _moved(self) -> list[int]:
@@ -102,9 +102,9 @@ class Topology:
 
     def moves(self, since: int) -> dict[str, list[Placement]]:
         """The moves after an instant (epoch milliseconds), by each machine that moved, was left, or was gone to."""
-        found: dict[str, list[Placement]] = defaultdict(list)
+        moves_of: dict[str, list[Placement]] = defaultdict(list)
         for each in self.placements.values():
             if each.parent and each.moved_from and each.moved_at >= since:
                 for name in {each.entity: 0, each.moved_from: 0, each.parent: 0}:
-                    found[name].append(each)
-        return found
+                    moves_of[name].append(each)
+        return moves_of

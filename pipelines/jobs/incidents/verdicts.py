@@ -27,19 +27,13 @@ _WORST: dict[str, pl.DataType | type[pl.DataType]] = {
 
 ROWS = pl.Schema(
     {
-        SITE: pl.String,
-        "entity": pl.String,
-        "metric": pl.String,
-        "window_start": pl.Int64,
-        "window_end": pl.Int64,
+        **dict.fromkeys((SITE, "entity", "metric"), pl.String),
+        **dict.fromkeys(("window_start", "window_end"), pl.Int64),
         "kind": pl.String,
         "record_score": pl.Float64,
         "since": pl.Int64,
-        "incident_state": pl.String,
-        "template": pl.String,
-        "example": pl.String,
-        "level": pl.Int64,
-        "revision": pl.Int64,
+        **dict.fromkeys(("incident_state", "template", "example"), pl.String),
+        **dict.fromkeys(("level", "revision"), pl.Int64),
         **_WORST,
     }
 )
@@ -47,19 +41,12 @@ ROWS = pl.Schema(
 
 PARTS = pl.Schema(
     {
-        SITE: pl.String,
-        "entity": pl.String,
-        "metric": pl.String,
-        "since": pl.Int64,
-        "reported": pl.Int64,
-        "until": pl.Int64,
-        "closed": pl.Int64,
+        **dict.fromkeys((SITE, "entity", "metric"), pl.String),
+        **dict.fromkeys(("since", "reported", "until", "closed"), pl.Int64),
         "score": pl.Float64,
         "absent": pl.Boolean,
-        "template": pl.String,
-        "example": pl.String,
-        "level": pl.Int64,
-        "resumed": pl.Int64,
+        **dict.fromkeys(("template", "example"), pl.String),
+        **dict.fromkeys(("level", "resumed"), pl.Int64),
         "kind": pl.String,
         "worst": pl.Int64,
         **_WORST,
@@ -80,7 +67,7 @@ NEW_LINES = pl.col("reported").is_null() & pl.col("closed").is_null() & pl.col("
 """An expression: true for windows of logs with new lines, which are no episodes."""
 
 
-_TOLD = pl.col("reported").is_not_null() | pl.col("closed").is_not_null()
+_OF_EPISODE = pl.col("reported").is_not_null() | pl.col("closed").is_not_null()
 
 
 def newest(rows: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
@@ -91,14 +78,14 @@ def newest(rows: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
 
 
 def parts(rows: pl.DataFrame) -> pl.DataFrame:
-    """The episodes, or parts of them, and the new lines that verdicts tell of; the columns of `PARTS`."""
+    """The episodes, or parts of them, and the new lines, of verdicts; the columns of `PARTS`."""
     alarm = pl.col("kind").is_in(ALARM_KINDS)
     ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
     of_template = pl.col("template").is_not_null()
     new_lines = ~ends & of_template & (pl.col("revision") == 0)  # a revision may take back what was said of the log
     ended = rows.with_columns(since=pl.coalesce("since", "window_start"), worst="window_end").sort(*_IDENTITY)
     worst_first = [each.filter(alarm) for each in (_BEYOND, pl.col("record_score"), pl.col("worst"))]
-    made = ended.group_by(_SERIES, maintain_order=True).agg(
+    grouped = ended.group_by(_SERIES, maintain_order=True).agg(
         reported=pl.col("window_end").filter(alarm).min(),
         until=pl.col("window_end").filter(alarm).max(),
         closed=pl.col("window_end").filter(ends).max(),
@@ -111,7 +98,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
             for name in _OF_WORST
         },
     )
-    return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
+    return grouped.filter(_OF_EPISODE | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
 
 def joined(verdicts: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
@@ -119,14 +106,14 @@ def joined(verdicts: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     both = _both(verdicts, more, PARTS).sort("reported", "until", nulls_last=True)
     worst_first = [_BEYOND, pl.col("score"), pl.col("worst")]
     worst = pl.col(_OF_WORST).sort_by(worst_first, descending=[True, True, False], nulls_last=True).first()
-    made = both.group_by(_SERIES, maintain_order=True).agg(
+    grouped = both.group_by(_SERIES, maintain_order=True).agg(
         pl.col("reported").min(),
         pl.col("until", "closed", "score", "resumed").max(),
         pl.col("absent").any(),
         pl.col(_OF_LOG).filter(pl.col("template").is_not_null()).first(),
         worst,
     )
-    return made.select(*PARTS)
+    return grouped.select(*PARTS)
 
 
 def episodes(verdicts: pl.DataFrame) -> list[Episode]:
@@ -134,16 +121,16 @@ def episodes(verdicts: pl.DataFrame) -> list[Episode]:
 
     An episode without an end ends where the next one of its series begins: detectors may date an onset anew.
     """
-    verdicts = verdicts.filter(_TOLD)
+    verdicts = verdicts.filter(_OF_EPISODE)
     after = pl.col("since").shift(-1).over(SITE, "entity", "metric")
     closed = pl.coalesce("closed", pl.when(after.is_not_null()).then(pl.max_horizontal(after, "until")))
-    known = (
+    reported = (
         verdicts.sort(*_SERIES)
         .with_columns(closed=closed, resumed=pl.coalesce("resumed", "closed", closed))
         .filter(pl.col("reported").is_not_null())
         .drop(SITE)
     )
-    return _sending([Episode(**row) for row in known.to_dicts()])
+    return _sending([Episode(**row) for row in reported.to_dicts()])
 
 
 def _sending(listed: list[Episode]) -> list[Episode]:
@@ -158,23 +145,23 @@ def _sending(listed: list[Episode]) -> list[Episode]:
             heard[e.entity].append(e.since)
     for times in heard.values():
         times.sort()
-    made = []
+    ended = []
     for e in listed:
         times = heard[e.entity] if e.silent else []
         place = bisect_right(times, e.since)
         again = times[place] if place < len(times) else None
         earlier = again is not None and (e.resumed is None or again < e.resumed)
-        made.append(replace(e, resumed=again, closed=again) if earlier else e)
-    return made
+        ended.append(replace(e, resumed=again, closed=again) if earlier else e)
+    return ended
 
 
 def new_lines(verdicts: pl.DataFrame) -> dict[str, list[Episode]]:
     """For each machine its windows with new lines, in a frame with the columns of `PARTS`."""
     times = {name: pl.col("since") for name in ("reported", "until", "closed")}
-    made: dict[str, list[Episode]] = {}
+    by_machine: dict[str, list[Episode]] = {}
     for row in verdicts.filter(NEW_LINES).drop(SITE).with_columns(**times, score=0.0).sort("since").to_dicts():
-        made.setdefault(row["entity"], []).append(Episode(**row))
-    return made
+        by_machine.setdefault(row["entity"], []).append(Episode(**row))
+    return by_machine
 
 
 def _first_of(column: pl.Expr, *conditions: pl.Expr) -> pl.Expr:

@@ -22,7 +22,7 @@ TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed if it is repeated."""
 
 _LOG_EVERY_S = 10.0
-_TOLD_AFTER_S = 5.0
+_REPORTED_AFTER_S = 5.0
 
 
 class SinkStoppedError(NewnormalError):
@@ -56,7 +56,7 @@ class Patience:
     """
 
     def __init__(self, backoff: Backoff, stop: threading.Event, server: str) -> None:
-        self._backoff, self._stop, self._server = backoff, stop, server
+        self.backoff, self.stop, self.server = backoff, stop, server
         self._waiting: dict[Wait, tuple[float, str]] = {}
         self._logged, self._lock = float("-inf"), threading.Lock()
 
@@ -64,9 +64,9 @@ class Patience:
         """Why the server's answers cannot be used, if that has been so for some seconds; for the status."""
         with self._lock:
             since, why = min(self._waiting.values(), default=(float("inf"), ""))
-        if (waited := time.monotonic() - since) < _TOLD_AFTER_S:
+        if (waited := time.monotonic() - since) < _REPORTED_AFTER_S:
             return None
-        return f"Elasticsearch at {self._server} takes no documents for {waited:.0f} s: {why}"
+        return f"Elasticsearch at {self.server} takes no documents for {waited:.0f} s: {why}"
 
     def insist(self, call: Callable[[], T], recover: Callable[[], object] | None = None) -> T:
         """Makes a request, and repeats it while the server is down or overloaded; returns the result.
@@ -102,30 +102,30 @@ class Patience:
 
     def wait(self) -> Wait:
         """A series of pauses for callers that repeat something other than one request."""
-        return Wait(self._backoff, self._stop, self._server, self._tell, self._ended)
+        return Wait(self)
 
-    def _tell(self, wait: Wait, why: str) -> None:
+    def report(self, wait: Wait, why: str) -> None:
         now = time.monotonic()
         with self._lock:
             self._waiting[wait] = wait.since, why
             if now - self._logged >= _LOG_EVERY_S:
                 waited_s = round(now - wait.since, 1)
-                _log.warning("waiting for elasticsearch", server=self._server, why=why, waited_s=waited_s)
+                _log.warning("waiting for elasticsearch", server=self.server, why=why, waited_s=waited_s)
                 self._logged = now
 
-    def _ended(self, wait: Wait, answered: bool) -> None:
+    def ended(self, wait: Wait, answered: bool) -> None:
         with self._lock:
             if self._waiting.pop(wait, None) is None or self._waiting:
                 return
             self._logged = float("-inf")
         if answered:
             waited_s = round(time.monotonic() - wait.since, 1)
-            _log.info("elasticsearch answers again", server=self._server, waited_s=waited_s)
+            _log.info("elasticsearch answers again", server=self.server, waited_s=waited_s)
 
     def refused(self, why: str) -> NewnormalError:
         """The error for a server that answers, but does not let the sink write."""
         return NewnormalError(
-            "ELASTICSEARCH_REFUSED", why, self._server, "an Elasticsearch 8 that accepts our writes", "the job stops"
+            "ELASTICSEARCH_REFUSED", why, self.server, "an Elasticsearch 8 that accepts our writes", "the job stops"
         )
 
 
@@ -133,26 +133,14 @@ class Wait:
     """The pauses of one outage, as a context manager: at its end, the outage is over.
 
     Args:
-        backoff: The lengths of the pauses.
-        stop: When set, waiting ends.
-        server: Name of the server, for messages.
-        tell: Called at each pause, with this object and the reason.
-        ended: Called when a series of pauses is over, with this object, and whether the server answers again.
+        patience: Knows the pauses and the server, and counts those that wait.
 
     Attributes:
         since: Beginning of the outage, monotonic seconds.
     """
 
-    def __init__(
-        self,
-        backoff: Backoff,
-        stop: threading.Event,
-        server: str,
-        tell: Callable[[Wait, str], None],
-        ended: Callable[[Wait, bool], None],
-    ) -> None:
-        self._backoff, self._stop, self._server, self._tell, self._ended = backoff, stop, server, tell, ended
-        self._attempt, self.since = 0, time.monotonic()
+    def __init__(self, patience: Patience) -> None:
+        self._patience, self._attempt, self.since = patience, 0, time.monotonic()
 
     def pause(self, why: str) -> None:
         """Sleeps, longer with each call.
@@ -164,21 +152,21 @@ class Wait:
             NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` or ``SINK_STOPPED``, see `Patience.insist`.
         """
         self._attempt += 1
-        self._tell(self, why)
-        waited, limit = time.monotonic() - self.since, self._backoff.give_up_after_s
+        self._patience.report(self, why)
+        waited, limit = time.monotonic() - self.since, self._patience.backoff.give_up_after_s
         if limit is not None and waited >= limit:
-            self._ended(self, False)
+            self._patience.ended(self, False)
             accepted = "a running Elasticsearch"
             raise NewnormalError(
-                "ELASTICSEARCH_UNREACHABLE", why, self._server, accepted, f"gave up after {waited:.0f} s"
+                "ELASTICSEARCH_UNREACHABLE", why, self._patience.server, accepted, f"gave up after {waited:.0f} s"
             )
-        if self._stop.wait(self._backoff.pause_s(self._attempt)):
-            self._ended(self, False)
+        if self._patience.stop.wait(self._patience.backoff.pause_s(self._attempt)):
+            self._patience.ended(self, False)
             now_ = "the next start writes the documents that are not stored yet"
-            raise SinkStoppedError("SINK_STOPPED", f"stopped while waiting: {why}", self._server, now=now_)
+            raise SinkStoppedError("SINK_STOPPED", f"stopped while waiting: {why}", self._patience.server, now=now_)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended(self, True)
+        self._patience.ended(self, True)

@@ -43,10 +43,10 @@ class _Replies(CompatibilityModeJsonSerializer):
 
 
 REPLIES = {_Replies.mimetype: _Replies()}
-"""The client's option ``serializers`` with which the replies to bulk requests, one item a document, are read fast."""
+"""The client's option ``serializers`` with which the replies to bulk requests, one item per document, are read fast."""
 
 
-@dataclass(slots=True, eq=False)  # a frozen one takes 2 µs a document
+@dataclass(slots=True, eq=False)  # a frozen one takes 2 µs per document
 class Action:
     """One document, ready to be stored; nobody changes it.
 

@@ -79,7 +79,7 @@ def _compiled(annotation: Any, metadata: Any = ()) -> Any:
     if origin is Annotated:
         return _compiled(inner[0], [*marks, *inner[1:]])
     if origin in (Union, types.UnionType):
-        rest = [each for each in inner if each is not type(None)]
+        rest = [member for member in inner if member is not type(None)]
         if len(rest) != 1:
             raise _UnsupportedError(annotation)
         return _compiled(rest[0], marks) | None
@@ -87,7 +87,7 @@ def _compiled(annotation: Any, metadata: Any = ()) -> Any:
         return _number(annotation, marks)
     if _bounds(marks) != _ANY:
         raise _UnsupportedError(annotation)
-    if annotation in (str, bool) or (origin is Literal and all(type(each) is str for each in inner)):
+    if annotation in (str, bool) or (origin is Literal and all(type(member) is str for member in inner)):
         return annotation
     if origin is list:
         return list[_compiled(*inner)]  # type: ignore[misc]

@@ -46,6 +46,7 @@ class IndexTemplates:
     ) -> None:
         self._client, self._base, self._alias, self._record = client, base, alias, record
         self._shown, self._refresh_ms, self._replicas = shown, refresh_ms, replicas
+        self._reading = ReadAlias(client, alias)
 
     @property
     def name(self) -> str:
@@ -62,14 +63,14 @@ class IndexTemplates:
             NewnormalError: ``INDEX_NAME_TAKEN``, ``INDEX_TEMPLATE_REFUSED`` or ``MAPPING_CONFLICT``.
         """
         self._check_alias()
-        kept = self._kept()
+        kept = self._reading.template(self._base)
         daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(now_ms())
         partition = Partition(self._base, int(daily_from))
         shown = self._alias in kept["template"].get("aliases", {}) if kept else self._is_shown()
         try:
             self._put(partition, shown, create=kept is None)
         except BadRequestError as error:
-            if kept or self._kept() is None:
+            if kept or self._reading.template(self._base) is None:
                 raise NewnormalError(
                     "INDEX_TEMPLATE_REFUSED",
                     str(error),
@@ -82,10 +83,10 @@ class IndexTemplates:
 
     def _check_alias(self) -> None:
         try:
-            found = self._client.indices.get_alias(index=self._alias)
+            indices = self._client.indices.get_alias(index=self._alias)
         except NotFoundError:
             return
-        if self._alias in found:
+        if self._alias in indices:
             raise NewnormalError(
                 "INDEX_NAME_TAKEN",
                 f"{self._alias!r} is an index, and cannot be an alias too",
@@ -94,18 +95,10 @@ class IndexTemplates:
                 "nothing was written",
             )
 
-    def _kept(self) -> dict[str, Any] | None:
-        """The template as the server has it; ``None`` if it has none."""
-        try:
-            found: dict[str, Any] = self._client.indices.get_index_template(name=self.name)["index_templates"][0]
-            return dict(found["index_template"])
-        except (NotFoundError, IndexError):
-            return None
-
     def _is_shown(self) -> bool:
         """Whether new indices belong to the alias although no template says so: it shows these indices, or none."""
-        found = ReadAlias(self._client, self._alias).indices()
-        return any(Partition(self._base, 0).holds(name) for name in found) if found else self._shown
+        indices = self._reading.indices()
+        return any(Partition(self._base, 0).holds(name) for name in indices) if indices else self._shown
 
     def _put(self, partition: Partition, shown: bool, create: bool = False) -> None:
         settings = {

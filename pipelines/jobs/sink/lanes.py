@@ -49,13 +49,13 @@ class Lanes:
             sent += [lanes[lane].send(mine) for lane, mine in enumerate(waiting) if mine]
             wait(sent, return_when=FIRST_EXCEPTION)
         finally:
-            for each in sent:
-                each.cancel()  # after a failure in one lane, what the others have not begun yet; else none is left
+            for request in sent:
+                request.cancel()  # after a failure in one lane, what the others have not begun yet; else none is left
             wait(sent)
             for one in lanes:
                 one.end()
-        for each in sorted(sent, key=Future.cancelled):  # the error of the lane that failed comes before those
-            part = each.result()
+        for request in sorted(sent, key=Future.cancelled):  # the error of the lane that failed comes before those
+            part = request.result()
             done.stored += part.stored
             done.superseded += part.superseded
             done.rejected += part.rejected

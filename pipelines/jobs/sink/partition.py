@@ -13,11 +13,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
 
-_FIRST, _LAST = (
-    0,
-    4_102_444_800_000,
-)  # 1970 to 2100: other times come from a wrong clock, and would create useless indices
-
+_FIRST, _LAST = 0, 4_102_444_800_000
+"""1970 to 2100: other times come from a wrong clock, and would create useless indices."""
 _DAY_MS = 86_400_000
 
 

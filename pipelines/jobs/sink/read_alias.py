@@ -38,10 +38,10 @@ class ReadAlias:
 
     def shows(self, base: str) -> bool:
         """True if the alias shows indices with a base name, or will show the first of them when it is created."""
-        found = self.indices()
-        if found:
-            return any(Partition(base, 0).holds(name) for name in found)
-        template = self._template(base)
+        indices = self.indices()
+        if indices:
+            return any(Partition(base, 0).holds(name) for name in indices)
+        template = self.template(base)
         return template is not None and self._alias in template["template"].get("aliases", {})
 
     def move(self, base: str, others: Iterable[str], now: int) -> None:
@@ -60,7 +60,7 @@ class ReadAlias:
         Raises:
             LookupError: If the version has no template, as its sink has never run.
         """
-        mine = self._template(base)
+        mine = self.template(base)
         if mine is None:
             raise LookupError(template_name(base))
         partition = Partition(base, int(mine["_meta"]["daily_from"]))
@@ -86,16 +86,17 @@ class ReadAlias:
         if index and not self._client.indices.exists(index=index):
             self._client.options(ignore_status=400).indices.create(index=index)  # 400: the sink was faster
 
-    def _template(self, base: str) -> dict[str, Any] | None:
+    def template(self, base: str) -> dict[str, Any] | None:
+        """The index template of the indices with a base name; ``None`` if the server has none."""
         try:
-            found = self._client.indices.get_index_template(name=template_name(base))["index_templates"]
-            return dict(found[0]["index_template"])
+            templates = self._client.indices.get_index_template(name=template_name(base))["index_templates"]
+            return dict(templates[0]["index_template"])
         except (NotFoundError, IndexError):
             return None
 
     def _join(self, base: str, shown: bool) -> None:
         """Makes new indices of a version join the alias, or not."""
-        body = self._template(base)
+        body = self.template(base)
         if body is None or (self._alias in body["template"].get("aliases", {})) == shown:
             return
         aliases: dict[str, Any] = {self._alias: {}} if shown else {}

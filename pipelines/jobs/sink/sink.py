@@ -216,12 +216,12 @@ class Sink:
         """
         if self._read and b"\n" not in raw and b"\r" not in raw:
             try:
-                found = self._read(raw)
+                record_read = self._read(raw)
             except (msgspec.MsgspecError, UnicodeDecodeError):
-                found = None  # pydantic decides, and says why
-            stored = found.ingested if found and self._ingested else 0
-            if found and stored is not None:  # else null stands there, and must be replaced
-                return found, stored is msgspec.UNSET, True
+                record_read = None  # pydantic decides, and says why
+            stored = record_read.ingested if record_read and self._ingested else 0
+            if record_read and stored is not None:  # else null stands there, and must be replaced
+                return record_read, stored is msgspec.UNSET, True
         record, as_it_is = parse(raw, self._record)
         missing = bool(self._ingested) and getattr(record, _INGESTED) is None
         return record, missing, as_it_is and not (missing and _INGESTED in record.model_fields_set)

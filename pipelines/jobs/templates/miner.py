@@ -53,7 +53,7 @@ class Miner:
     most: int = 4096
     _tree: Tree | None = field(default=None, repr=False)
 
-    def known(self, counts: pl.DataFrame) -> pl.DataFrame:
+    def with_ids(self, counts: pl.DataFrame) -> pl.DataFrame:
         """Adds the column ``id`` to counts by ``program`` and ``masked``: the template; null if the line is new."""
         return counts.join(self.lines.drop("last"), on=["program", "masked"], how="left", maintain_order="left")
 
@@ -67,8 +67,8 @@ class Miner:
         Returns:
             The counts with the column ``id``, the template.
         """
-        found = self.known(counts)
-        new = found.filter(pl.col("id").is_null()).group_by("program", "masked").agg(pl.col("first").min())
+        assigned = self.with_ids(counts)
+        new = assigned.filter(pl.col("id").is_null()).group_by("program", "masked").agg(pl.col("first").min())
         if new.height:
             new = new.sort("first", "program", "masked")
             tree = self.tree()
@@ -76,9 +76,9 @@ class Miner:
             ids = pl.Series([template_id(first) for first in firsts], dtype=pl.String)
             self.lines = pl.concat([self.lines, new.select(*_LINE, id=ids, last=pl.lit(end, pl.Int64))])
             self._remember()
-            found = self.known(counts)
-        self.touch(found.select("program", "masked", "id", window_end=pl.lit(end, pl.Int64)))
-        return found
+            assigned = self.with_ids(counts)
+        self.touch(assigned.select("program", "masked", "id", window_end=pl.lit(end, pl.Int64)))
+        return assigned
 
     def full(self, templates: pl.DataFrame) -> bool:
         """True if the next windows may exceed the bounds of the tables, so that they must be mined one by one."""
@@ -88,7 +88,7 @@ class Miner:
         """Records when lines and their templates were last seen.
 
         Args:
-            templates: Columns as from `known`, and ``window_end`` (epoch milliseconds).
+            templates: Columns as from `with_ids`, and ``window_end`` (epoch milliseconds).
         """
         latest = templates.group_by("program", "masked").agg(pl.col("window_end").max())
         self.lines = _later(self.lines, latest, ["program", "masked"])

@@ -51,10 +51,10 @@ class _Mining(Processor):
         miner = Miner(tables["templates"], tables["lines"]) if tables else Miner()
         pieces = []
         while counts.height:  # windows without new lines are handled together, a window with a new line alone
-            found = miner.known(counts)
+            assigned = miner.with_ids(counts)
             ends = counts["window_end"].unique().sort().to_list()
-            new = ends[0] if miner.full(found) else _first_new(found, ends[-1] + 1)
-            before = found.filter(pl.col("window_end") < new)
+            new = ends[0] if miner.full(assigned) else _first_new(assigned, ends[-1] + 1)
+            before = assigned.filter(pl.col("window_end") < new)
             if before.height:
                 miner.touch(before)
                 pieces.append(_features(before, miner))
@@ -72,10 +72,10 @@ class _Mining(Processor):
         Where several sources have given one line different templates, the first one counts.
         """
         for _, state, sources in states.shards():
-            known = [unpack(value) for source in sources if (value := source.get("templates"))]
-            if known:
-                templates = pl.concat([tables["templates"] for tables in known]).unique("id", maintain_order=True)
-                lines = pl.concat([tables["lines"] for tables in known])
+            parts = [unpack(value) for source in sources if (value := source.get("templates"))]
+            if parts:
+                templates = pl.concat([part["templates"] for part in parts]).unique("id", maintain_order=True)
+                lines = pl.concat([part["lines"] for part in parts])
                 lines = lines.unique(["program", "masked"], keep="first", maintain_order=True)
                 state.put("templates", pack({"templates": templates, "lines": lines}))
 

@@ -47,7 +47,7 @@ def _kind(word: str) -> _Kind:
     return next((kind for pattern, kind in shapes if pattern.fullmatch(word)), _Kind.OTHER)
 
 
-_SAID = {(_Kind.PLAIN, _Kind.PLAIN), (_Kind.PLAIN, _Kind.NUMBERED), (_Kind.NUMBERED, _Kind.PLAIN)}
+_FIXED = {(_Kind.PLAIN, _Kind.PLAIN), (_Kind.PLAIN, _Kind.NUMBERED), (_Kind.NUMBERED, _Kind.PLAIN)}
 
 
 @lru_cache(65_536)
@@ -110,19 +110,19 @@ class Tree:
         """The number of the template of a line; the template is made if there is none, and widened if it differs."""
         words, first = _words(program, line), ""
         leaf = self._leaves[_key(words)]
-        found = self._match(leaf, words)
-        if found is None and len(self.texts) >= self.most:
+        number = self._match(leaf, words)
+        if number is None and len(self.texts) >= self.most:
             words, first = ("-", _OTHER), f"- {_OTHER}"
-            found = self._same(words)
-        elif found is None and len(leaf) >= MOST_ALIKE:
+            number = self._same(words)
+        elif number is None and len(leaf) >= MOST_ALIKE:
             words, first = (program, _OTHER), f"{program} {_OTHER}"
-            found = self._same(words)
-        if found is None:
+            number = self._same(words)
+        if number is None:
             return self._append(first or " ".join([program, *line.split()][:MOST_WORDS]), words, words)
-        text = self.texts[found]
+        text = self.texts[number]
         if text != words:
-            self.texts[found] = tuple(a if a == b else _OTHER for a, b in zip(text, words, strict=True))
-        return found
+            self.texts[number] = tuple(a if a == b else _OTHER for a, b in zip(text, words, strict=True))
+        return number
 
     def _same(self, words: tuple[str, ...]) -> int | None:
         """The template with exactly these words."""
@@ -142,7 +142,7 @@ class Tree:
         for number in near:
             if self.texts[number] == words:
                 return number
-        best, found = (0, 0), None
+        best, nearest = (0, 0), None
         alike: list[tuple[int, tuple[int, ...]]] = []
         marks = sum(_kind(word) is _Kind.VALUE for word in words)
         for number in near:
@@ -153,12 +153,12 @@ class Tree:
             equal, others, plain = differences(text, words) if same + free < len(words) else (same, 0, [])
             if equal < EQUAL * (equal + others):
                 continue
-            said = [at for at in plain if words[at - 1].lower().strip(":") not in _BEFORE_NAMES]
-            if said and not full:
-                alike.append((number, tuple(said)))
-            elif found is None or (-others, same) > best:
-                best, found = (-others, same), number
-        return self._name(leaf, alike) if found is None and alike else found
+            fixed = [at for at in plain if words[at - 1].lower().strip(":") not in _BEFORE_NAMES]
+            if fixed and not full:
+                alike.append((number, tuple(fixed)))
+            elif nearest is None or (-others, same) > best:
+                best, nearest = (-others, same), number
+        return self._name(leaf, alike) if nearest is None and alike else nearest
 
     def _name(self, leaf: list[int], alike: list[tuple[int, tuple[int, ...]]]) -> int | None:
         """Makes one template of those that differ from a line in the same places alone, if they are many."""
@@ -200,7 +200,7 @@ def differences(text: tuple[str, ...], words: tuple[str, ...]) -> tuple[int, int
             if _SWITCH.search(old) or _SWITCH.search(new) or _keys(old) != _keys(new):
                 return 0, 1, []
             others += 1
-            if kinds in _SAID:
+            if kinds in _FIXED:
                 plain.append(at)
     return equal, others, plain
 

@@ -81,7 +81,7 @@ def believed(series: Series) -> list[dict[str, Any]]:
     detection = Detection(DetectorSettings(), says=True)
     until = T0 + max(map(len, series.values())) * STEP
     _, state = detection.process(pl.DataFrame(rows), detection.new_state(), now=until)
-    each = [latest([said.at(row)], []) for said in state.said for row in range(len(said.names))]
+    each = [latest([said.at(row)], []) for said in state.changed for row in range(len(said.names))]
     return pl.concat([*each, *state.absent]).sort("window_end", maintain_order=True).to_dicts()
 
 

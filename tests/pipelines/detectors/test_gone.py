@@ -42,8 +42,8 @@ def believed(series: Windows, cuts: list[int]) -> tuple[list[dict[str, Any]], De
         types = [pl.String, pl.String, pl.Int64, pl.Int64, pl.Float64]
         frame = pl.DataFrame(rows, dict(zip(names, types, strict=True)), orient="row")
         _, state = detection.process(frame, state, (), T0 + end * STEP)
-        said += latest(state.said, state.absent).to_dicts()
-        state.said.clear()
+        said += latest(state.changed, state.absent).to_dicts()
+        state.changed.clear()
         state.absent.clear()
     return said, detection, state
 

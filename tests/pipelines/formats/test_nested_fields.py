@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.formats.labels import LabelRule
-from pipelines.formats.nested_fields import Wanted, first, flat, nested
+from pipelines.formats.nested_fields import FieldNames, first, flat, nested
 from pipelines.formats.shipped_logs import ShippedLogsDecoder
 from tests.pipelines.formats.decoding import decoded, rows
 
@@ -52,7 +52,7 @@ def expected(fields: dict[str, Any], names: tuple[str, ...], text: bool = False)
 @example(fields={"a.b": 1, "a": {"b": 2}}, text=False)
 @example(fields={"a": {"b": 2}, "a.b": 1}, text=False)
 def test_a_field_is_found_wherever_it_stands_and_the_last_one_counts(fields: dict[str, Any], text: bool) -> None:
-    wanted = Wanted.of(NAMES)
+    wanted = FieldNames.of(NAMES)
     assert first(wanted.flat(fields), flat(NAMES), text) == expected(fields, NAMES, text)
     if wanted.each_part_is_an_object(fields):
         assert first(fields, nested(NAMES), text) == expected(fields, NAMES, text)
@@ -70,7 +70,7 @@ def test_a_field_is_found_wherever_it_stands_and_the_last_one_counts(fields: dic
     ],
 )
 def test_only_wanted_names_with_dots_make_an_object_one_that_is_written_out(fields: Any, answer: bool) -> None:
-    assert Wanted.of(NAMES).each_part_is_an_object(fields) is answer
+    assert FieldNames.of(NAMES).each_part_is_an_object(fields) is answer
 
 
 LABELS = LabelRule(machine=("host.name", "host", "k8s.node.name"))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.spec.decoder import Decoded, Messages
 from pipelines.contracts.records import Log
-from pipelines.formats.own_logs import OwnLogDecoder
+from pipelines.formats.line_decoder import OwnLogDecoder
 from pipelines.formats.rsyslog import RsyslogDecoder
 
 SAMPLE = Path(__file__).parents[4] / "shared" / "samples" / "rsyslog.json.ndjson"

@@ -196,5 +196,5 @@ def test_more_series_than_are_remembered_are_counted_and_the_memory_is_bounded(
         given = [{"timeUnixNano": NS, "asInt": "1", "attributes": attributes(n=str(n))} for n in numbers]
         request = metrics({"name": "load", "gauge": {"dataPoints": given}}).SerializeToString()
         assert points.count(request) == otlp_plain.Counted(5, 0, b"")
-    known = len(lines._plain) + sum(map(len, points._known.values()))
+    known = len(lines._plain) + sum(map(len, points._plain.values()))
     assert 0 < known <= 30, "of 200 series, as many as 6,000 bytes hold at 200 bytes and more each"

@@ -26,7 +26,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Log
 from pipelines.contracts.settings import Settings, load
 from pipelines.gateway.limits import InFlight
-from pipelines.gateway.log_ports import opened
+from pipelines.gateway.log_port import opened
 from pipelines.gateway.metrics import Metrics
 from pipelines.gateway.serving import Gateway
 from pipelines.gateway.writer import Writer

@@ -64,7 +64,7 @@ def test_a_server_that_does_not_let_us_write_ends_the_job(status: int) -> None:
 
 
 def test_a_wait_that_ends_with_an_error_is_told_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "_TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(backoff, "_REPORTED_AFTER_S", 0.0)
     patience = Patience(Backoff(first_s=0.001, most_s=0.001), threading.Event(), "here")
     with patience.wait() as other:
         other.pause("a full disk")

@@ -160,7 +160,7 @@ def test_a_red_index_is_waited_out_and_the_sink_says_why(
     client: Elasticsearch, config: SinkConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its only shard may be on no node: Elasticsearch answers, but can store nothing."""
-    monkeypatch.setattr(backoff, "_TOLD_AFTER_S", 0.3)
+    monkeypatch.setattr(backoff, "_REPORTED_AFTER_S", 0.3)
     sink = Sink(replace(config, limits=Limits(shard_wait_ms=200)))
     index = sink.open().index(NOW)
     nowhere = {"index.routing.allocation.require._name": "nowhere"}
@@ -180,7 +180,7 @@ def test_a_server_without_memory_for_requests_is_waited_out_and_the_sink_says_wh
     client: Elasticsearch, config: SinkConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A circuit breaker answers each larger request with 429, as does a full write queue."""
-    monkeypatch.setattr(backoff, "_TOLD_AFTER_S", 0.3)
+    monkeypatch.setattr(backoff, "_REPORTED_AFTER_S", 0.3)
     sink = Sink(config)
     sink.open()
     breaker = "network.breaker.inflight_requests.limit"

@@ -40,7 +40,7 @@ _LEAST = 1.0
 """The least evidence, in nats, with which a verdict names a template."""
 
 _GRAVE = [f"{SEVERITY}{name}" for name in ("emergency", "alert", "critical", "error")]
-"""The metrics that count the lines of severities that tell of something wrong."""
+"""The metrics that count the lines of severities that mean that something is wrong."""
 
 _COURSES = [course.value or None for course in Course]
 
@@ -112,20 +112,20 @@ class LogDetection:
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
-        made: list[pl.DataFrame] = []
+        frames: list[pl.DataFrame] = []
         calm: list[JudgedWindow] = []
         while (end := self._next_end(state, parts)) is not None and end <= until:
-            judged = self._window(parts.pop(end, rows.clear()), state, end, rules)
-            if judged.calm and state.worst.is_empty():
-                calm.append(judged)
+            window = self._window(parts.pop(end, rows.clear()), state, end, rules)
+            if window.calm and state.worst.is_empty():
+                calm.append(window)
             else:
-                made += [*self._undated(calm), self._dated_back(state, framed([judged], self.size))]
+                frames += [*self._undated(calm), self._dated_back(state, framed([window], self.size))]
                 calm = []
-            state.judged = end
+            state.judged_until = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
-        made = [frame for frame in (*made, *self._undated(calm)) if frame.height]
-        return pl.concat(made) if made else pl.DataFrame()
+        frames = [frame for frame in (*frames, *self._undated(calm)) if frame.height]
+        return pl.concat(frames) if frames else pl.DataFrame()
 
     def _undated(self, calm: Sequence[JudgedWindow]) -> list[pl.DataFrame]:
         """The verdicts of windows in which there is no incident to date back, in one frame if there are any."""
@@ -133,7 +133,7 @@ class LogDetection:
 
     def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
         """End of the next window to judge; ``None`` if no machine is active and there are no more lines."""
-        own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
+        own = [state.judged_until + self.size] if state.judged_until is not None and state.has_active() else []
         return min([*ends, *own], default=None)
 
     def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> JudgedWindow:
@@ -153,11 +153,11 @@ class LogDetection:
         young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
         concerned = self._effects(state, end, window, rules)
         if concerned is None or not concerned.skip_learning.any():
-            judged = self.model.step(state.tables(), window)
+            verdicts = self.model.step(state.tables(), window)
         else:
-            judged = self.model.score(state.tables(), window)
+            verdicts = self.model.score(state.tables(), window)
             self.model.step(state.tables(), window.part(~concerned.skip_learning))
-        return self._verdicts(state, end, window, judged, young, concerned)
+        return self._verdicts(state, end, window, verdicts, young, concerned)
 
     def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
         """The effects of the rules on each row of a window; ``None`` if no rule applies."""
@@ -194,19 +194,19 @@ class LogDetection:
         place = np.full(len(state.machines), -1)
         place[machine[theirs]] = theirs
         other = place[machine[mine]]  # a machine has a row in both, or in none
-        found = self._evidence(state, window, machine[mine], verdicts, mine, other)
+        evidence = self._evidence(state, window, machine[mine], verdicts, mine, other)
         lower, typical, upper = (verdicts.expected.quantile(np.full(len(verdicts.lines), end))[mine] for end in _ENDS)
-        phase = self._phase(state, end, machine[mine], verdicts, found, (mine, other))
+        phase = self._phase(state, end, machine[mine], verdicts, evidence, (mine, other))
         kind, changes = phase.step.kind, phase.step.changes
         if concerned is not None:  # a window that is neither learned nor reported only lets an incident come to its end
             out, usual = concerned.part(mine), np.isin(kind, ("normal", "recovered")) & ~phase.somewhat & ~changes
-            left = out.skip_learning & out.muted(found.lines, typical) & ~usual
+            left = out.skip_learning & out.muted(evidence.lines, typical) & ~usual
             phase.restore(left)
             changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
         entities = state.machines.index.keys["entity"][machine[mine]]
-        columns = self._columns(entities, kind, found, (lower, typical, upper), phase, changes)
+        columns = self._columns(entities, kind, evidence, (lower, typical, upper), phase, changes)
         of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
         return JudgedWindow(end, len(mine), columns, _named(state, window, verdicts, of_row))
 
@@ -338,13 +338,13 @@ def _named(state: LogState, window: LogWindow, verdicts: TemplateVerdicts, machi
         verdicts: The verdicts on templates and severities.
         machine: For each row of the window the number of its machine.
     """
-    some = np.flatnonzero(verdicts.gain >= _LEAST)
-    metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
+    strong = np.flatnonzero(verdicts.gain >= _LEAST)
+    metrics = state.pairs.index.keys["metric"][window.pairs[strong]].to_list()
     texts = [state.texts.get(metric, (None, None, None)) for metric in metrics]
     columns = [
-        machine[window.owner[some]],
+        machine[window.owner[strong]],
         metrics,
-        verdicts.gain[some],
+        verdicts.gain[strong],
         *([text[n] for text in texts] for n in range(3)),
     ]
     return dict(zip(NAMED, columns, strict=True))

@@ -23,9 +23,7 @@ _COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.from
 _COLUMNS |= {
     "since": pl.Int64,
     "incident_state": pl.String,
-    "_changes": pl.Boolean,
-    "_unusual": pl.Boolean,
-    "_unrest": pl.Boolean,
+    **dict.fromkeys(("_changes", "_unusual", "_unrest"), pl.Boolean),
     **dict.fromkeys(EVIDENCE, pl.Float64),
 }
 OWN = ("_changes", "_unusual", "_unrest")
@@ -67,10 +65,10 @@ def framed(windows: Sequence[JudgedWindow], size: int) -> pl.DataFrame:
     Returns:
         The columns of `Novelty` that are known here, and `OWN`.
     """
-    before = np.cumsum([0, *(each.machines for each in windows)])
-    ends = [np.full(len(each.columns["__m"]), each.end) for each in windows]
+    before = np.cumsum([0, *(window.machines for window in windows)])
+    ends = [np.full(len(window.columns["__m"]), window.end) for window in windows]
     end = pl.Series(np.concatenate(ends), dtype=pl.Int64)
-    frame = _joined(_COLUMNS, [each.columns for each in windows], before).with_columns(
+    frame = _joined(_COLUMNS, [window.columns for window in windows], before).with_columns(
         metric=pl.lit(METRIC),
         metric_kind=pl.lit("count"),
         window_start=end - size,
@@ -80,7 +78,7 @@ def framed(windows: Sequence[JudgedWindow], size: int) -> pl.DataFrame:
         evidence=pl.struct(EVIDENCE),
         revision=pl.lit(0, pl.Int64),
     )
-    named = _influencers(_joined(NAMED, [each.named for each in windows], before))
+    named = _influencers(_joined(NAMED, [window.named for window in windows], before))
     return frame.join(named, on="__m", how="left").drop("__m", *EVIDENCE).sort("window_end", "entity")
 
 
@@ -101,15 +99,15 @@ def _influencers(named: pl.DataFrame) -> pl.DataFrame:
         and ``level``, the syslog severity of the template.
     """
     share = pl.col("value") / pl.col("value").sum().over("__m")
-    known = pl.col("template").is_not_null()
+    of_template = pl.col("template").is_not_null()
     return (
         named.sort("__m", "value", "key", descending=[False, True, False])
         .with_columns(value=share)
         .group_by("__m", maintain_order=True)
         .agg(
             influencers=pl.struct("key", "value").head(INFLUENCERS),
-            template=pl.col("template").filter(known).first(),
-            example=pl.col("example").filter(known).first(),
-            level=pl.col("level").filter(known).first(),
+            template=pl.col("template").filter(of_template).first(),
+            example=pl.col("example").filter(of_template).first(),
+            level=pl.col("level").filter(of_template).first(),
         )
     )

@@ -13,7 +13,7 @@ from engine.state.segments import ShardState, pack, unpack
 from pipelines.contracts.records import Label, News
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages, LabelDue
-from pipelines.jobs.detectors.judging import Judge, Judges, ShardJudging, Work, in_order
+from pipelines.jobs.detectors.judging import Judge, JudgeConfig, ShardJudge, Work, in_order
 from pipelines.jobs.detectors.logs.detection import LogDetection
 from pipelines.jobs.detectors.logs.state import METRIC, LogState
 from pipelines.jobs.detectors.reported import followed
@@ -37,7 +37,7 @@ _NEW_LINES = (
     & (pl.col("evidence").struct.field("unseen") >= _UNSEEN)
     & pl.col("template").is_not_null()
 )
-"""An expression: true for verdicts that are no news, but tell what may explain news of the machine's metrics."""
+"""An expression: true for verdicts that are no news, but may explain news of the machine's metrics."""
 
 _NO_INCIDENT = {
     "since": pl.lit(None, pl.Int64),
@@ -48,7 +48,7 @@ _NO_NAMES = pl.lit(None, pl.List(pl.String))
 
 
 @dataclass(frozen=True)
-class Logs(Judges):
+class Logs(JudgeConfig):
     """The configuration of the judge of logs.
 
     Args:
@@ -62,7 +62,7 @@ class Logs(Judges):
 
 
 class LogJudge(Judge):
-    """Judges each window of each machine's log once; records of a window that arrive after that are late.
+    """JudgeConfig each window of each machine's log once; records of a window that arrive after that are late.
 
     Args:
         settings: The detector's settings.
@@ -91,28 +91,23 @@ class LogJudge(Judge):
                 keys = old.machines.keys()
                 names = pl.DataFrame({states.key: [name for (name,) in keys]}, {states.key: pl.String})
                 models.join(old, states.mine(names, shard).to_numpy())
-            if models.judged is not None:
+            if models.judged_until is not None:
                 state.put("logs", pack(models.to_frames()))
                 state.notes["keys"] = len(models.machines)
 
 
-class LogShard(ShardJudging):
-    """Judges the logs of one shard in one micro-batch.
+class LogShard(ShardJudge):
+    """JudgeConfig the logs of one shard in one micro-batch.
 
     State: the segment ``logs`` holds the models of the machines' logs; the note ``keys`` the number of machines.
     """
 
     def __init__(self, judge: LogJudge, state: ShardState, control: ControlMessages, before: int) -> None:
         self.judge, self.state, self.control, self._base = judge, state, control, before
-        self._news = pl.DataFrame()
 
     @property
     def base(self) -> int:
         return self._base
-
-    @property
-    def news(self) -> pl.DataFrame:
-        return self._news
 
     @property
     def keys(self) -> int | None:
@@ -133,7 +128,7 @@ class LogShard(ShardJudging):
         self.state.notes["keys"] = len(models.machines)
         if not verdicts.height:
             return verdicts
-        self._news = verdicts.filter(_NEW_LINES).with_columns(**_NO_INCIDENT).select(*News.model_fields)
+        self.news = verdicts.filter(_NEW_LINES).with_columns(**_NO_INCIDENT).select(*News.model_fields)
         return verdicts.filter(reported()) if self.judge.novel_only else verdicts
 
     def _judge(self, models: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:

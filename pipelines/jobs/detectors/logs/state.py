@@ -39,7 +39,7 @@ class LogState:
         feedback: The model of operators' feedback; it defines columns of machines.
 
     Attributes:
-        judged: End of the last window that was judged, epoch milliseconds; ``None`` before the first.
+        judged_until: End of the last window that was judged, epoch milliseconds; ``None`` before the first.
         texts: For each log metric its template, the newest example, and the syslog severity of its newest window;
             ``None`` for what is not known, as state that an earlier version wrote has no severities.
         worst: For each machine with an incident, or one that may begin, the verdict on its worst window so far.
@@ -61,7 +61,7 @@ class LogState:
         self.machines, self.entities = StateTable(("entity",), machines), StateTable(("entity", "view"), entities)
         self.templates, self.pairs = StateTable(("metric",), new_templates), StateTable(("entity", "metric"), pairs)
         self.fleets = StateTable(("view",), new_fleets)
-        self.judged: int | None = None
+        self.judged_until: int | None = None
         self.texts: dict[str, tuple[str | None, str | None, int | None]] = {}
         self.worst = pl.DataFrame()
 
@@ -88,19 +88,19 @@ class LogState:
         Returns:
             For each count the row of its pair of machine and metric, shape (n,).
         """
-        known = len(self.pairs)
+        before = len(self.pairs)
         pairs = self.pairs.rows(part)
-        if len(self.pairs) > known:
-            self._begin(np.arange(known, len(self.pairs)))
+        if len(self.pairs) > before:
+            self._begin(np.arange(before, len(self.pairs)))
         for metric, *text in _texts(part).iter_rows():
             self.texts[metric] = tuple(text)
         return pairs
 
     def _begin(self, pairs: Ints) -> None:
         """Adds what new pairs are of: machines, their two views, and templates; says of each pair whose it is."""
-        known, keys = len(self.machines), self.pairs.names_of(pairs)
+        before, keys = len(self.machines), self.pairs.names_of(pairs)
         self.machines.rows((name,) for name in dict.fromkeys(entity for entity, _ in keys))
-        machines = np.arange(known, len(self.machines))
+        machines = np.arange(before, len(self.machines))
         both = [(name, view) for (name,) in self.machines.names_of(machines) for view in VIEWS]
         rows = self.entities.rows(both)
         self.entities.columns["fleet"][rows] = np.tile([TEMPLATES, SEVERITIES], len(machines))
@@ -144,17 +144,17 @@ class LogState:
         self.entities.columns["machine"] = (np.cumsum(machines) - 1)[self.entities.columns["machine"].astype(np.int64)]
         self.pairs.columns["owner"] = (np.cumsum(entities) - 1)[self.pairs.columns["owner"].astype(np.int64)]
 
-    def join(self, other: LogState, wanted: Flags) -> None:
+    def join(self, other: LogState, chosen: Flags) -> None:
         """Adds some machines of another state, whose machines this one does not have.
 
         Templates that this state knows already, and what machines of one kind have in common, stay as they are here.
 
         Args:
             other: The other state.
-            wanted: Flags of its machines.
+            chosen: Flags of its machines.
         """
         machine = other.entities.columns["machine"][: len(other.entities)].astype(np.int64)
-        entities = wanted[machine]
+        entities = chosen[machine]
         owner = other.pairs.columns["owner"][: len(other.pairs)].astype(np.int64)
         template = other.pairs.columns["template"][: len(other.pairs)].astype(np.int64)
         pairs = entities[owner]
@@ -165,26 +165,27 @@ class LogState:
         if not len(self.fleets):
             self.fleets.replace(other.fleets)
         at_machines, at_entities, at_pairs = len(self.machines), len(self.entities), len(self.pairs)
-        self.machines.replace(other.machines.where(wanted))
+        self.machines.replace(other.machines.where(chosen))
         self.entities.replace(other.entities.where(entities))
         self.pairs.replace(other.pairs.where(pairs))
-        places = (np.cumsum(wanted) - 1 + at_machines)[machine[entities]]
+        places = (np.cumsum(chosen) - 1 + at_machines)[machine[entities]]
         self.entities.columns["machine"][at_entities : len(self.entities)] = places
         own = slice(at_pairs, len(self.pairs))
         self.pairs.columns["owner"][own] = (np.cumsum(entities) - 1 + at_entities)[owner[pairs]]
         self.pairs.columns["template"][own] = self.templates.rows((names[row],) for row in template[pairs])
         self.texts = other.texts | self.texts
-        self.judged = max((end for end in (self.judged, other.judged) if end is not None), default=None)
-        kept = [name for (name,), mine in zip(machines, wanted, strict=True) if mine]
+        ends = [state.judged_until for state in (self, other) if state.judged_until is not None]
+        self.judged_until = max(ends, default=None)
+        kept = [name for (name,), mine in zip(machines, chosen, strict=True) if mine]
         worst = other.worst.filter(pl.col("entity").is_in(kept)) if other.worst.height else other.worst
-        some = [frame for frame in (self.worst, worst) if frame.height]
-        self.worst = pl.concat(some, how="diagonal_relaxed") if some else self.worst
+        frames = [frame for frame in (self.worst, worst) if frame.height]
+        self.worst = pl.concat(frames, how="diagonal_relaxed") if frames else self.worst
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
         """The whole state, as frames by name."""
         frames = {name: as_frame(table.to_arrow()) for name, table in self.named.items()}
         rows = [(metric, *text) for metric, text in self.texts.items()]
-        judged = pl.DataFrame({"end": [self.judged]}, {"end": pl.Int64})
+        judged = pl.DataFrame({"end": [self.judged_until]}, {"end": pl.Int64})
         frames |= {"worst": self.worst} if self.worst.height else {}
         return frames | {"texts": pl.DataFrame(rows, _TEXTS, orient="row"), "judged": judged}
 
@@ -197,7 +198,7 @@ class LogState:
         for name, table in self.named.items():
             table.fill(frames[name].to_arrow())
         self.texts = {metric: tuple(text) for metric, *text in _texts(frames["texts"]).iter_rows()}
-        self.judged = frames["judged"]["end"][0]
+        self.judged_until = frames["judged"]["end"][0]
         self.worst = frames.get("worst", self.worst)
 
 

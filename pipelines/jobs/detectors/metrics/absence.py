@@ -50,7 +50,7 @@ class AbsenceWatch:
         return self.absence.new_machines(n)
 
     def arrived(self, state: DetectionState, series: Ints, owner: Ints, step: Ints, time: Ints, length: Ints) -> Heard:
-        """Learns from windows that arrived with a value; arguments as of `Absence.hear`, with the whole state."""
+        """Learns from windows that arrived with a value; arguments as for `Absence.hear`, with the whole state."""
         return self.absence.hear(state.series.columns, state.entities.columns, series, owner, step, time, length)
 
     def overdue(self, state: DetectionState, now: int | None) -> Table:
@@ -65,10 +65,10 @@ class AbsenceWatch:
         """
         sizes = len(state.series), len(state.entities)
         until = None if now is None else min(now, self.end)
-        found = self.absence.overdue(state.series.columns, state.entities.columns, sizes, until)
-        state.series.touch(found["series"][found["series"] >= 0])
-        state.entities.touch(found["entity"])
-        return found
+        absences = self.absence.overdue(state.series.columns, state.entities.columns, sizes, until)
+        state.series.touch(absences["series"][absences["series"] >= 0])
+        state.entities.touch(absences["entity"])
+        return absences
 
     def gone(self, state: DetectionState, now: int) -> pl.DataFrame:
         """What is believed of what is gone at a watermark, see `pipelines.jobs.detectors.metrics.gone`."""

@@ -55,8 +55,8 @@ def believe_series(
     at = changed(columns, step.series, belief)
     if len(at):
         rows = step.series[at]
-        some, names = belief.at(at), state.series.names_of(rows)
-        state.said.append(SeriesBeliefs([(entity, metric) for entity, metric in names], some, standing.levels[at]))
+        names = [(entity, metric) for entity, metric in state.series.names_of(rows)]
+        state.changed.append(SeriesBeliefs(names, belief.at(at), standing.levels[at]))
 
 
 def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, end: Ints, back: Ints) -> None:
@@ -69,21 +69,21 @@ def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, e
         end: End of the window of each row, epoch milliseconds.
         back: For each row the start of the absence of its whole machine that it ends; -1 if there was none.
     """
-    made, verdicts, machine = joined.made, joined.made.verdicts, joined.windows.entity
+    judgement, verdicts, machine = joined.judgement, joined.judgement.verdicts, joined.windows.entity
     if not len(machine):
         return
     none = np.full(len(machine), np.nan)
     came_back = np.logical_or.reduceat(back[joined.rows] != NEVER, joined.windows.first[:-1])
     belief = Belief(
-        joined.windows.time, end[joined.first], verdicts.kind, made.incident, verdicts.since, verdicts.record_score,
-        none, none, none, none, made.seen, np.zeros(len(machine), np.int64), came_back,
+        joined.windows.time, end[joined.first], verdicts.kind, judgement.incident, verdicts.since,
+        verdicts.record_score, none, none, none, none, judgement.seen, np.zeros(len(machine), np.int64), came_back,
     )  # fmt: skip
     for part in steps(step[joined.first]):
         places = np.arange(part.start, part.stop)
         at = places[changed(state.entities.columns, machine[part], belief.at(places))]
         if len(at):
             names = [(entity, JOINED) for (entity,) in state.entities.names_of(machine[at])]
-            state.said.append(SeriesBeliefs(names, belief.at(at), np.full((len(at), SLOTS), np.nan)))
+            state.changed.append(SeriesBeliefs(names, belief.at(at), np.full((len(at), SLOTS), np.nan)))
 
 
 def believed_absent(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -27,7 +27,8 @@ from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detectors.beliefs import new_columns as said
+from pipelines.jobs.detectors.beliefs import KINDS
+from pipelines.jobs.detectors.beliefs import new_columns as belief_columns
 from pipelines.jobs.detectors.metrics.absence import AbsenceWatch
 from pipelines.jobs.detectors.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detectors.metrics.families import about
@@ -37,7 +38,6 @@ from pipelines.jobs.detectors.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detectors.metrics.state import DetectionState
 from pipelines.jobs.detectors.metrics.verdict_frames import (
     CHANNELS,
-    KINDS,
     NO_INCIDENTS,
     SCHEMA,
     JoinedWindows,
@@ -86,18 +86,11 @@ class Detection:
     """
 
     def __init__(
-        self,
-        settings: DetectorSettings,
-        config: ModelConfig | None = None,
-        says: bool = False,
-        end: int | None = None,
+        self, settings: DetectorSettings, config: ModelConfig | None = None, says: bool = False, end: int | None = None
     ) -> None:
         every = config or ModelConfig()
         series = replace(
-            every.series,
-            threshold=settings.threshold,
-            false_alarms=settings.false_alarms,
-            timezone=settings.timezone,
+            every.series, threshold=settings.threshold, false_alarms=settings.false_alarms, timezone=settings.timezone
         )
         self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence, every.departures)
         self.joined, self.machines = Joined(series, every.regimes), Machines(every.machine, series.learning)
@@ -108,12 +101,12 @@ class Detection:
     def new_state(self) -> DetectionState:
         """The state before the first window."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | _told(n),
+            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | _report_columns(n),
             lambda n: (
                 self.joined.new_state(n)
                 | new_columns(n)
                 | self.absence.new_entities(n)
-                | _told(n)
+                | _report_columns(n)
                 | self.detector.new_machines(n)
             ),
             self.machines.new_tables(),
@@ -131,11 +124,7 @@ class Detection:
         return state
 
     def process(
-        self,
-        frame: pl.DataFrame,
-        state: DetectionState,
-        rules: Sequence[RuleInForce] = (),
-        now: int | None = None,
+        self, frame: pl.DataFrame, state: DetectionState, rules: Sequence[RuleInForce] = (), now: int | None = None
     ) -> tuple[pl.DataFrame, DetectionState]:
         """Judges all rows of a frame, and learns from them.
 
@@ -171,13 +160,14 @@ class Detection:
         # the first window after an absence may be cut short, so that its values are neither judged nor learned
         rows = sent._replace(value=np.where((back != NEVER).any(axis=0), np.nan, sent.value))
         ruled = effects(rules, frame)
-        made, standing = self._judge(state, rows, ruled, about(frame, self.family))
-        verdicts = RowVerdicts(made, standing.onset, _metrics(step, entities), ruled)
+        of_series, standing = self._judge(state, rows, ruled, about(frame, self.family))
+        verdicts = RowVerdicts(of_series, standing.onset, _metrics(step, entities), ruled)
         verdicts.recover(came, heard.series)
-        joined = self._together(state, rows, step, made, ruled, back[1])
+        joined = self._together(state, rows, step, of_series, ruled, back[1])
         if self.says:
             for part in steps(step):
-                believe_series(state, sent.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
+                returned = back[0, part] != NEVER
+                believe_series(state, sent.part(part), of_series.part(part), standing.part(part), returned)
             believe_machines(state, joined, step, rows.end, back[1])
         result = self._dated_back(with_nulls(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
         absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
@@ -277,29 +267,29 @@ class Detection:
                 there was none, shape (n,).
         """
         several = state.entities.columns["heard.only"][rows.owner] == SEVERAL
-        some, first = _in_company(step, rows.owner, (back != NEVER) & several)
-        begins = some[first]
-        windows = Windows(rows.owner[begins], rows.time[begins], np.append(first, len(some)))
-        value = np.where(np.isfinite(rows.value), rows.value, np.nan)[some]
-        judged: Flags = np.isfinite(value) & (verdicts.kind[some] != Kind.LEARNING.code)
-        evidence = combine([verdicts.evidence[name][some] for name in _COMBINED])
+        joint, first = _in_company(step, rows.owner, (back != NEVER) & several)
+        begins = joint[first]
+        windows = Windows(rows.owner[begins], rows.time[begins], np.append(first, len(joint)))
+        value = np.where(np.isfinite(rows.value), rows.value, np.nan)[joint]
+        counts: Flags = np.isfinite(value) & (verdicts.kind[joint] != Kind.LEARNING.code)
+        evidence = combine([verdicts.evidence[name][joint] for name in _COMBINED])
         seen = learned = taught = None
-        if ruled and len(some):
-            muted = ruled.muted(rows.value, verdicts.typical)[some]
-            judged &= ~muted
-            skipped = ruled.skip_learning[some]
+        if ruled and len(joint):
+            muted = ruled.muted(rows.value, verdicts.typical)[joint]
+            counts &= ~muted
+            skipped = ruled.skip_learning[joint]
             seen, learned = np.where(muted, np.nan, value), np.where(skipped, np.nan, value)
             taught = ~np.logical_or.reduceat(skipped, first)
-        together = self.machines.step(state, windows, rows.series[some], value, seen, learned)
+        together = self.machines.step(state, windows, rows.series[joint], value, seen, learned)
         columns = state.entities.columns
-        onset, away, lent = verdicts.onset[some], verdicts.state[some], verdicts.lent[some]
-        made = self.joined.join(columns, windows, evidence, judged, together, onset, taught, away, lent)
-        return JoinedWindows(windows, begins, some, made, _recover(made, windows, back[some]))
+        onset, away, lent = verdicts.onset[joint], verdicts.state[joint], verdicts.lent[joint]
+        joined = self.joined.join(columns, windows, evidence, counts, together, onset, taught, away, lent)
+        return JoinedWindows(windows, begins, joint, joined, _recover(joined, windows, back[joint]))
 
 
-def _told(n: int) -> Columns:
+def _report_columns(n: int) -> Columns:
     """The state columns of what was reported by rules, and said of beliefs, of n series or machines."""
-    return new_column(n) | said(n)
+    return new_column(n) | belief_columns(n)
 
 
 def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:
@@ -317,7 +307,7 @@ def _recover(joined: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
         back: For each row that went in the start of the absence that it ends, epoch milliseconds; -1 if there was none.
 
     Returns:
-        True for the windows that end an absence, one flag a window.
+        True for the windows that end an absence, one flag per window.
     """
     returned = np.zeros(len(windows.entity), np.bool_)
     ends = np.flatnonzero(back != NEVER)
@@ -341,8 +331,8 @@ def _in_company(step: Ints, owner: Ints, alone: Flags) -> tuple[Ints, Ints]:
     (array([1, 2, 3, 4, 5]), array([0, 2, 4]))
     """
     begins = _begins(step, owner)
-    some = np.flatnonzero(~(begins[:-1] & begins[1:]) | alone)
-    return some, np.flatnonzero(begins[some])
+    rows = np.flatnonzero(~(begins[:-1] & begins[1:]) | alone)
+    return rows, np.flatnonzero(begins[rows])
 
 
 def _metrics(step: Ints, owner: Ints) -> Ints:

@@ -24,26 +24,26 @@ AFTER = 86_400_000
 """How long something must have sent nothing, event time in milliseconds: as long as the default `incidents.longest`."""
 
 _WINDOWS = 10
-"""What has a window a day or less often must be missing for so many of them."""
+"""What has one window per day or fewer must be missing for so many of them."""
 
-_SAID = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
+_GONE = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
 _LASTS = np.array([c == Course.OPEN.code or k in ALARM_KINDS for c in range(4) for k in [*Kind, ""]])
 """Whether what was said last must end, by `code` without the regime: it was an open incident, or news."""
-_LASTS[_SAID] = False
+_LASTS[_GONE] = False
 
 
-def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
+def gone(state: DetectionState, least_votes: float, now: int) -> pl.DataFrame:
     """What is believed of series and machines that are gone at a watermark; of each it is said once.
 
     Args:
         state: The state; changed, so that it holds what was said.
-        known: See `Silence.known`.
+        least_votes: See `Silence.known`.
         now: The watermark, epoch milliseconds.
 
     Returns:
         The columns of `SeriesState` that are known; a frame without rows if nothing is gone.
     """
-    (series, series_end), (machines, machines_end) = _when(state, known)
+    (series, series_end), (machines, machines_end) = _when(state, least_votes)
     gone_series, gone_machines = series_end <= now, machines_end <= now
     series, machines = series[gone_series], machines[gone_machines]
     if not len(series) + len(machines):
@@ -52,7 +52,7 @@ def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
     names = [*state.series.names_of(series), *((entity, JOINED) for (entity,) in state.entities.names_of(machines))]
     tables = (state.series, series), (state.entities, machines)
     for table, rows in tables:
-        table.columns["said.what"][rows] = _SAID
+        table.columns["said.what"][rows] = _GONE
         table.touch(rows)
 
     def both(column: str) -> Ints:
@@ -72,41 +72,42 @@ def gone(state: DetectionState, known: float, now: int) -> pl.DataFrame:
     )
 
 
-def next_gone(state: DetectionState, known: float) -> int:
+def next_gone(state: DetectionState, least_votes: float) -> int:
     """The earliest watermark at which `gone` finds something; `NEVER_DUE`: at none."""
-    return int(min(end.min(initial=NEVER_DUE) for _, end in _when(state, known)))
+    return int(min(end.min(initial=NEVER_DUE) for _, end in _when(state, least_votes)))
 
 
-def _when(state: DetectionState, known: float) -> list[tuple[Ints, Ints]]:
+def _when(state: DetectionState, least_votes: float) -> list[tuple[Ints, Ints]]:
     """Of series and of machines: the rows of which something is believed that must end, and when they are gone."""
     machine, series = state.entities.columns, state.series.columns
-    told = machine["heard.told"][: len(state.entities)].astype(np.bool_)
+    announced = machine["heard.told"][: len(state.entities)].astype(np.bool_)
     only = machine["heard.only"][: len(state.entities)].astype(np.int64)
-    # the silence of a machine with one metric is told as that of the metric
-    alone = only[told & (only >= 0)]
-    alone = alone[series["said.what"][alone] != _SAID]
-    machines = _lasting(machine, told & (only == SEVERAL))
+    # the silence of a machine with one metric is reported as that of the metric
+    alone = only[announced & (only >= 0)]
+    alone = alone[series["said.what"][alone] != _GONE]
+    machines = _lasting(machine, announced & (only == SEVERAL))
     rows = np.union1d(_lasting(series, series["heard.told"][: len(state.series)].astype(np.bool_)), alone)
     owner = series["heard.owner"][rows].astype(np.int64)
-    of_owner = np.where(owner < 0, NEVER_DUE, _end(machine, np.maximum(owner, 0), known))
-    return [(rows, np.minimum(_end(series, rows, known), of_owner)), (machines, _end(machine, machines, known))]
+    of_owner = np.where(owner < 0, NEVER_DUE, _end(machine, np.maximum(owner, 0), least_votes))
+    ends = np.minimum(_end(series, rows, least_votes), of_owner)
+    return [(rows, ends), (machines, _end(machine, machines, least_votes))]
 
 
 def _lasting(columns: Columns, absent: Flags) -> Ints:
-    """The rows that are told to be absent, or of which an open incident or news was said last.
+    """The rows that are reported as absent, or of which an open incident or news was said last.
 
     Args:
         columns: The state of series or machines.
-        absent: Which of the rows that are in use are told to be absent.
+        absent: Which of the rows in use are reported as absent.
     """
-    what = columns["said.what"][: len(absent)].astype(np.int64)
-    return np.flatnonzero(_LASTS[what & (len(_LASTS) - 1)] & (what >= 0) | (absent & (what != _SAID)))
+    codes = columns["said.what"][: len(absent)].astype(np.int64)
+    return np.flatnonzero(_LASTS[codes & (len(_LASTS) - 1)] & (codes >= 0) | (absent & (codes != _GONE)))
 
 
-def _end(columns: Columns, rows: Ints, known: float) -> Ints:
+def _end(columns: Columns, rows: Ints, least_votes: float) -> Ints:
     """A day or ten windows after a silence began; of what reports at irregular times, a day after its last window."""
     last, usual, votes = (columns[f"heard.{name}"][rows].astype(np.int64) for name in ("last", "usual", "votes"))
-    regular = (votes >= known) & (usual > 0)
+    regular = (votes >= least_votes) & (usual > 0)
     end = last + np.where(regular, usual + np.maximum(AFTER, _WINDOWS * usual), AFTER)
     never = (regular & ~columns["heard.told"][rows].astype(np.bool_)) | (last == NEVER)
     return np.where(never, NEVER_DUE, end)

@@ -17,7 +17,7 @@ from models.regimes.silence import NEVER_DUE
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages
 from pipelines.jobs.detectors.correction_journal import IDENTITY, CorrectionJournal
-from pipelines.jobs.detectors.judging import Judge, Judges, ShardJudging, Work
+from pipelines.jobs.detectors.judging import Judge, JudgeConfig, ShardJudge, Work
 from pipelines.jobs.detectors.metrics.detection import Detection
 from pipelines.jobs.detectors.metrics.micro_batch import Corrections, MicroBatch, newest
 from pipelines.jobs.detectors.metrics.model_log import ModelLog
@@ -42,7 +42,7 @@ def opened(log: ModelLog, models: DetectionState, folder: Path | None) -> Iterat
             log.read(models)
         yield models
         if kept and log.digest:
-            arrays = {f"{n}.{each}": a for n, table in models.tables.items() for each, a in table.arrays().items()}
+            arrays = {f"{n}.{key}": a for n, table in models.tables.items() for key, a in table.arrays().items()}
             frames = {name: table.index.keys for name, table in models.tables.items()}
             kept.put(log.digest, arrays, frames | {"worst": models.worst})
     finally:
@@ -60,13 +60,13 @@ def _held(folder: Path | None) -> KeptArrays | None:
 def _taken(kept: KeptArrays, log: ModelLog, models: DetectionState) -> bool:
     if log.digest is None:
         return False
-    kinds = {f"{n}.{each}": kind for n, table in models.tables.items() for each, kind in table.kinds().items()}
+    kinds = {f"{n}.{key}": kind for n, table in models.tables.items() for key, kind in table.kinds().items()}
     arrays = kept.take(log.digest, kinds)
     if arrays is None:
         return False
     for name, table in models.tables.items():
         own = f"{name}."
-        mine = {each.removeprefix(own): array for each, array in arrays.items() if each.startswith(own)}
+        mine = {key.removeprefix(own): array for key, array in arrays.items() if key.startswith(own)}
         table.adopt(mine, kept.frame(name))
     models.worst = kept.frame("worst")
     models.stored()
@@ -78,7 +78,7 @@ STATISTICS = {"counter": "rate", "latency": "p95"}
 
 
 @dataclass(frozen=True)
-class Metrics(Judges):
+class Metrics(JudgeConfig):
     """The configuration of the judge of metrics.
 
     Args:
@@ -96,7 +96,7 @@ class Metrics(Judges):
 
 
 class MetricsJudge(Judge):
-    """Judges metrics: the mean, rate or 95th percentile of each series in each window.
+    """JudgeConfig metrics: the mean, rate or 95th percentile of each series in each window.
 
     Args:
         settings: The detector's settings.
@@ -140,8 +140,8 @@ class MetricsJudge(Judge):
         return models
 
 
-class MetricsShard(ShardJudging):
-    """Judges the metrics of one shard in one micro-batch.
+class MetricsShard(ShardJudge):
+    """JudgeConfig the metrics of one shard in one micro-batch.
 
     State: that of `ModelLog`, `CorrectionJournal` and `PeersKept`; the note ``keys`` holds the number of series, and
     ``silent`` the watermark at which the next absence of a machine becomes certain.
@@ -151,15 +151,10 @@ class MetricsShard(ShardJudging):
         self.judge, self.state, self.control = judge, state, control
         self.log = ModelLog(state)
         self.journal = CorrectionJournal(state, judge.horizon, before, self.log)
-        self._beliefs = pl.DataFrame()
 
     @property
     def base(self) -> int:
         return self.journal.base
-
-    @property
-    def beliefs(self) -> pl.DataFrame:
-        return self._beliefs
 
     @property
     def keys(self) -> int | None:
@@ -176,7 +171,7 @@ class MetricsShard(ShardJudging):
         with opened(self.log, detection.new_state(), state.kept) as models:
             corrected = micro_batch.correct(models, corrections, before, now) if corrections else pl.DataFrame()
             verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
-            self._beliefs = models.beliefs()
+            self.beliefs = models.beliefs()
             self.log.write(models)
             self.journal.forget(now, models.worst.select(IDENTITY))
             peers.forget(self.journal.base)

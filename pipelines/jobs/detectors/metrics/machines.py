@@ -119,8 +119,8 @@ class Machines:
             offset: The change of the level of each metric, shape (n,).
         """
         column: Ints = state.series.columns["machine.column"][series].astype(np.int64)
-        some = np.flatnonzero(column >= 0)
-        owner, column, offset = owner[some], column[some], offset[some]
+        in_model = np.flatnonzero(column >= 0)
+        owner, column, offset = owner[in_model], column[in_model], offset[in_model]
         block, column = np.divmod(column, LARGEST_BLOCK)
         widths = width_of(state.entities.columns["machine.metrics"][owner].astype(np.int64), block)
         for width in np.unique(widths).tolist():
@@ -165,11 +165,11 @@ class Machines:
         distinct, among = np.unique(entity * blocks + block, return_inverse=True)
         entities, numbers = np.divmod(distinct, blocks)
         keys = [(*name, str(number)) for name, number in zip(state.entities.names_of(entities), numbers, strict=True)]
-        new = [key for key, known in zip(keys, table.has(keys), strict=True) if not known]
+        new = [key for key, has_model in zip(keys, table.has(keys), strict=True) if not has_model]
         rows = table.rows(keys)
         for narrower in WIDTHS[: WIDTHS.index(width)]:  # of several the widest is the latest
             before = state.machines[narrower]
-            grown = [key for key, known in zip(new, before.has(new), strict=True) if known]
+            grown = [key for key, has_model in zip(new, before.has(new), strict=True) if has_model]
             if grown:
                 old = before.find(grown)
                 known_of = {name: column[old] for name, column in before.columns.items()}

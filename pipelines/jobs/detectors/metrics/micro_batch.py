@@ -117,7 +117,8 @@ class MicroBatch:
     def judge(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows that end in (before, now], epoch milliseconds; returns the verdicts to announce."""
         new_series = self.peers.unknown_series(ready, models)
-        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(new_series, before, now)]
+        times = self.peers.times_to_keep(new_series, before, now)
+        cuts = [(time, partial(self.peers.keep, time, models)) for time in times]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None, new_series)
         if self.novel_only:
@@ -209,9 +210,9 @@ class MicroBatch:
         if not announced.height:
             return verdicts.filter(pl.col("mark") != 0) if self.novel_only else verdicts
         before = announced.rename({"revision": "_revision", "mark": "_mark"})
-        found = verdicts.join(before.drop("announced"), on=IDENTITY, how="left", maintain_order="left")
+        compared = verdicts.join(before.drop("announced"), on=IDENTITY, how="left", maintain_order="left")
         not_announced = pl.lit(0 if self.novel_only else None, pl.UInt32)
-        new = found.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", not_announced)))
+        new = compared.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", not_announced)))
         until = now if now < END_OF_TIME else 0
         following = pl.max_horizontal(pl.col("_revision") + 1, until - pl.col("window_end"))
         revised = pl.when(pl.col("_revision").is_not_null()).then(pl.max_horizontal("revision", following))

@@ -116,9 +116,9 @@ class ModelLog:
         """What makes up the models, after that of it is stored which is not in an earlier version of them."""
         values: list[bytes] = []
         anew = models.drop_replaced(MOST_REPLACED)
-        known = {name: stored for name, stored in before["tables"].items() if name not in anew}
+        stored_tables = {name: stored for name, stored in before["tables"].items() if name not in anew}
         tables = {
-            name: self._write_table(table, known.get(name, _EMPTY), name, values)
+            name: self._write_table(table, stored_tables.get(name, _EMPTY), name, values)
             for name, table in models.tables.items()
             if len(table)
         }
@@ -150,9 +150,9 @@ class ModelLog:
             oldest = np.argsort(np.array(chunks), kind="stable")[:turns]
             whole = np.union1d(whole, oldest)
         for chunk in whole.tolist():
-            some = slice(chunk * ROWS, min((chunk + 1) * ROWS, len(table)))
-            chunks[chunk] = self._put({name: as_frame(table.to_arrow(some))}, values)
-        return {"height": len(table), "chunks": chunks, "changes": [each for each in changes if each > min(chunks)]}
+            rows_in_chunk = slice(chunk * ROWS, min((chunk + 1) * ROWS, len(table)))
+            chunks[chunk] = self._put({name: as_frame(table.to_arrow(rows_in_chunk))}, values)
+        return {"height": len(table), "chunks": chunks, "changes": [n for n in changes if n > min(chunks)]}
 
     def _put(self, tables: Tables, values: list[bytes]) -> int:
         """Stores some tables; returns the number of their segment, and adds the hash of its content to ``values``."""

@@ -38,7 +38,7 @@ class PeersKept:
         self.state, self.horizon, self.newcomers, self.partitions = state, horizon, newcomers, partitions
         self.times: list[int] = state.notes.setdefault("peers", [])
 
-    def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
+    def times_to_keep(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
         """The instants in (before, now] at which sums must be kept, epoch milliseconds.
 
         Args:
@@ -68,8 +68,8 @@ class PeersKept:
         for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
             sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
             by = [name for name in (_PARTITION, "metric") if name in sums.columns]  # older state: one sum for all
-            some = self._divided(new.filter(pl.col("time") == time))
-            here = some.join(sums.select(*by, "place"), on=by)
+            newcomers = self._divided(new.filter(pl.col("time") == time))
+            here = newcomers.join(sums.select(*by, "place"), on=by)
             here = here.sort("entity", "metric")
             rows = models.series.rows(here)
             columns = {name: sums[name].to_numpy() for name in sums.columns if name not in (*by, "place")}
@@ -83,20 +83,20 @@ class PeersKept:
         Of an older state, whose sums are of whole shards, those of the first shard are kept where shards become one.
         """
         for shard, state, sources in states.shards():
-            found: dict[int, list[pl.DataFrame]] = {}
+            parts_of_time: dict[int, list[pl.DataFrame]] = {}
             for source in sources:
                 for time in source.notes.get("peers", []):
                     sums = unpack(source.get(f"peers/{time}") or b"[]\n")["peers"]
                     if _PARTITION in sums.columns:
                         sums = sums.filter(pl.col(_PARTITION) % len(states.after) == shard)
-                    elif time in found:
+                    elif time in parts_of_time:
                         continue
                     if sums.height:
-                        found.setdefault(time, []).append(sums)
-            for time, parts in found.items():
+                        parts_of_time.setdefault(time, []).append(sums)
+            for time, parts in parts_of_time.items():
                 state.put(f"peers/{time}", pack({"peers": pl.concat(parts, how="diagonal_relaxed")}))
-            if found:
-                state.notes["peers"] = sorted(found)
+            if parts_of_time:
+                state.notes["peers"] = sorted(parts_of_time)
 
     def forget(self, base: int) -> None:
         """Removes sums that no series whose first window ends after ``base`` can start from."""
@@ -129,8 +129,8 @@ class PeersKept:
         number = order.select(pl.struct(_PARTITION, "metric").rle_id().cast(pl.Int64)).to_series().to_numpy()
         rows = order["row"].cast(pl.Int64).to_numpy()
         sums = self.newcomers.sums(models.series.columns, rows, number, groups.height)
-        made = groups.with_columns(pl.Series(name, np.asarray(column)) for name, column in sums.items())
-        return made.filter(pl.col("variance") > 0)
+        table = groups.with_columns(pl.Series(name, np.asarray(column)) for name, column in sums.items())
+        return table.filter(pl.col("variance") > 0)
 
     def _divided(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Adds the number of the partition of each row's machine."""

@@ -10,12 +10,11 @@ from models.numbers.arrays import Array, Ints
 from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.jobs.detectors.beliefs import COURSES, KINDS
 from pipelines.jobs.detectors.metrics.context import Contexts
 from pipelines.jobs.detectors.metrics.verdict_frames import (
     CHANNELS,
-    COURSES,
     IN_BRIEF,
-    KINDS,
     LATER,
     NUMBERS,
     SCHEMA,

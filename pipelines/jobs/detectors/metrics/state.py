@@ -44,7 +44,7 @@ class DetectionState:
         worst: An empty frame with the columns of verdicts.
 
     Attributes:
-        said: What was believed of series when that changed, since this state was read; it is not stored.
+        changed: What was believed of series when that changed, since this state was read; it is not stored.
         absent: What was believed of absent series and machines, likewise.
         worst: For each open incident, announced or not, the verdict on its worst window so far, with its ``onset``.
         stored_worst: What ``worst`` was when the state was read or `stored`.
@@ -60,7 +60,7 @@ class DetectionState:
         self.series = StateTable(("entity", "metric"), new_series)
         self.entities = StateTable(("entity",), new_entities)
         self.machines, self.worst, self.stored_worst = machines, worst, worst
-        self.said: list[SeriesBeliefs] = []
+        self.changed: list[SeriesBeliefs] = []
         self.absent: list[pl.DataFrame] = []
 
     def to_tables(self) -> dict[str, pa.Table]:
@@ -125,12 +125,12 @@ class DetectionState:
 
     def beliefs(self) -> pl.DataFrame:
         """What was said since this state was read: the last belief of each series, as records of `SeriesState`."""
-        return latest(self.said, self.absent)
+        return latest(self.changed, self.absent)
 
     def only(self, entities: Collection[str]) -> DetectionState:
         """A copy of the state of some machines and their series, without models that wider ones have replaced."""
         part = copy(self)
-        part.said, part.absent = [], []
+        part.changed, part.absent = [], []
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
         part.drop_replaced()
@@ -146,6 +146,6 @@ class DetectionState:
             table.replace(part.machines[width])
         others = self.worst.filter(~pl.col("entity").is_in(list(entities)))
         self.worst = pl.concat([others, part.worst])
-        self.said += part.said
+        self.changed += part.changed
         self.absent += part.absent
         link(self, entities)

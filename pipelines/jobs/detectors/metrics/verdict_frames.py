@@ -9,9 +9,8 @@ import polars as pl
 
 from models.machine.joined import JoinedVerdicts, Windows
 from models.numbers.arrays import Array, Flags, Ints
-from models.series.course import Course
-from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
+from pipelines.jobs.detectors.beliefs import COURSES, KINDS
 from pipelines.jobs.detectors.metrics.context import NAMED, absent, named
 
 _LEAST_SHARE = 0.01
@@ -60,19 +59,13 @@ EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 CHANNELS = ("point", "window", "record", "change", "frozen", "departure", "absence")
 """A metric's evidence channels. In a joined verdict `point` is the strongest metric's evidence, `window` the mean."""
 
-KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 NUMBERS = ("record_score", "state_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
 _EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
 
-COURSES = pl.Series([course.value or None for course in Course], dtype=pl.String)
-
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "entity": pl.String,
-    "metric": pl.String,
-    "metric_kind": pl.String,
-    "window_start": pl.Int64,
-    "window_end": pl.Int64,
+    **dict.fromkeys(("entity", "metric", "metric_kind"), pl.String),
+    **dict.fromkeys(("window_start", "window_end"), pl.Int64),
     "kind": pl.String,
     **dict.fromkeys(NUMBERS[:2], pl.Float64),
     "severity": pl.String,
@@ -84,12 +77,10 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "experts": _EXPERTS,
     "expected": _EXPERTS,
     **dict.fromkeys(("context", "influencers", "actuals", "typicals", "suggested"), NAMED),
-    "template": pl.String,
-    "example": pl.String,
+    **dict.fromkeys(("template", "example"), pl.String),
     **dict.fromkeys(("rules", "reported_by"), pl.List(pl.String)),
     **dict.fromkeys(("message", "details"), pl.String),
-    "ingested": pl.Int64,
-    "revision": pl.Int64,
+    **dict.fromkeys(("ingested", "revision"), pl.Int64),
 }
 """The columns of verdicts: those of `Novelty`, in the same order."""
 
@@ -107,14 +98,14 @@ class JoinedWindows(NamedTuple):
         windows: The windows of machines.
         first: The first row of each, shape (m,).
         rows: All rows that went in, shape (n,).
-        made: The verdicts.
+        judgement: The verdicts.
         returned: True for windows with which the machine sends again after an absence, shape (m,).
     """
 
     windows: Windows
     first: Ints
     rows: Ints
-    made: JoinedVerdicts
+    judgement: JoinedVerdicts
     returned: Flags
 
 
@@ -138,7 +129,7 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
         numbers: The numbers of the verdicts on these windows, by name.
         joined: The joined verdicts.
     """
-    first, made, verdicts = joined.first, joined.made, joined.made.verdicts
+    first, judgement, verdicts = joined.first, joined.judgement, joined.judgement.verdicts
     kinds = KINDS.gather(verdicts.kind)
     news = (~kinds.is_in(QUIET_KINDS)).to_numpy() & ~joined.returned
     value = frame["value"].to_numpy()
@@ -153,13 +144,13 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
         frame[first]
         .select("entity", "window_start", "window_end")
         .with_columns(
-            **influencers(metrics, first, joined.rows, made.shares, made.suggested, news),
+            **influencers(metrics, first, joined.rows, judgement.shares, judgement.suggested, news),
             metric=pl.lit(JOINED),
             metric_kind=pl.lit("gauge"),
             kind=kinds,
             **{name: pl.Series(getattr(verdicts, name)) for name in names},
-            state_score=pl.Series(made.state_score),
-            incident_state=COURSES.gather(made.incident),
+            state_score=pl.Series(judgement.state_score),
+            incident_state=COURSES.gather(judgement.incident),
             evidence=evidence.to_struct(),
             context=absent(np.flatnonzero(joined.returned), len(first)),
             **nulls("decided", "actual", "experts", "expected", *LATER),

@@ -1,4 +1,7 @@
-"""The decoder of the JSON that prometheus-kafka-adapter writes: each message is one sample of a remote write."""
+"""The decoders of Prometheus' JSON: what prometheus-kafka-adapter writes, and answers of the HTTP API to queries.
+
+Source: the Prometheus documentation, "HTTP API", "Expression query result formats".
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from engine.formats.instants import instant
 from pipelines.formats.labels import LABELS, LabelRule
 from pipelines.formats.message_decoder import MessageDecoder, Sample
 from pipelines.formats.prometheus import COUNTING
-from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError, no_machine
 from pipelines.formats.remembering import characters, remembered
+from pipelines.formats.samples import short
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,37 @@ def _series(rule: LabelRule, name: str, labels: tuple[tuple[str, str], ...]) -> 
 
 _instant = remembered(1 << 12, len)(instant)
 """All samples of a scrape have the same time."""
+
+
+@dataclass(frozen=True)
+class PrometheusApiDecoder(MessageDecoder):
+    """Decodes vectors and matrices: ``{"status": "success", "data": {"resultType": "vector", "result": [...]}}``.
+
+    A counter is recognised by the end of its name, as without metadata. A result of an expression, which has no name,
+    is the gauge ``value``.
+
+    Args:
+        labels: Which labels name the machine and the series.
+    """
+
+    labels: LabelRule = LABELS
+
+    def samples(self, message: Any) -> Iterator[Sample]:
+        data, count = message["data"], 0
+        if data["resultType"] not in ("vector", "matrix"):
+            raise ValueError(f"the result is of the type {str(data['resultType'])[:40]!r}; accepted: vector, matrix")
+        for series in data["result"]:
+            labels = dict(series["metric"])
+            name = labels.pop("__name__", "value")
+            counter = name.endswith(COUNTING)
+            machine, inside = self.labels.apply(labels.items(), fold=not counter)
+            if not machine:
+                raise RefusedError(MACHINE_UNKNOWN, f"{name[:80]}: {no_machine(labels)}")
+            for time, text in series["values"] if "values" in series else (series["value"],):
+                value = float(text)
+                if not math.isnan(value):
+                    kind = "counter" if counter else "gauge"
+                    yield round(time * 1000), machine, short(f"{name}{inside}"), value, kind
+                    count += 1
+        if not count:
+            raise RefusedError(MESSAGE_EMPTY, "the answer holds no number")
