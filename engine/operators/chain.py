@@ -9,6 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from engine.operators.windows import BOUNDS, WindowAggregate
+from engine.spec.grid import Grid
 from engine.spec.operator import Operator
 from engine.spec.state_form import StateForm
 from engine.spec.steps import Columns, Step, after
@@ -22,6 +23,9 @@ class PassThrough(Operator):
         return None
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
+        return given
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
         return given
 
 
@@ -39,9 +43,16 @@ class Transform(Operator):
 
     def result_ahead(self, ahead: int) -> int:
         """A time that an expression sets is taken as it is."""
+        return ahead if self._keeps_time else 0
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        return given if self._keeps_time else None
+
+    @property
+    def _keeps_time(self) -> bool:
         end = BOUNDS[1]
         columns = [dict(step.columns) for step in self.steps if isinstance(step, Columns)]
-        return ahead if all(some.get(end, end) in (end, f'"{end}"') for some in columns) else 0
+        return all(some.get(end, end) in (end, f'"{end}"') for some in columns)
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,11 @@ class Chain(Operator):
         for part in self.parts:
             ahead = part.result_ahead(ahead)
         return ahead
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        for part in self.parts:
+            given = part.result_grid(given)
+        return given
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         schema: pa.Schema | None = given

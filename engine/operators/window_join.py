@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.operators.two_sided import TwoSided, pair_columns
+from engine.spec.grid import Grid
 from engine.windows import Sliding
 
 END = "window_end"
@@ -26,6 +27,9 @@ class WindowJoin(TwoSided):
 
     def result_ahead(self, ahead: int) -> int:
         return 1
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        return self.window.ends
 
     def result_time(self, time: str) -> str:
         return END

@@ -12,6 +12,7 @@ from engine.aggregates.result_types import result_types
 from engine.spec.columns import check_names, require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
+from engine.spec.grid import Grid
 from engine.spec.operator import Operator
 from engine.spec.state_form import StateForm, said, types
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
@@ -152,6 +153,9 @@ class WindowAggregate(Operator):
 
     def result_ahead(self, ahead: int) -> int:
         return 1
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        return self.window.ends if isinstance(self.window, Sliding) else None
 
     def result_time(self, time: str) -> str:
         return "window_end"

@@ -103,7 +103,7 @@ class ShardOperator:
 
     def __init__(self, job: Job, shard: int, shards: int) -> None:
         self.job, self.shard, self.shards = job, shard, shards
-        self.processor = build(job.processor)
+        self.processor, self.grid = build(job.processor), job.processor.result_grid(None)
 
     def run(self, intake: Intake, state: Segments) -> Iterator[Outgoing]:
         """Processes one micro-batch."""
@@ -117,8 +117,9 @@ class ShardOperator:
         kept.notes["watermark"] = clocks.snapshot()
         made, beyond = set_apart(results.records)
         dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
+        moved = now > before if self.grid is None else self.grid.crossed(before, now)
         for output, records in routed(self.job, made, results.aside):
-            yield from encode(output, records, self.shard, self.shards, now, moved=now > before)
+            yield from encode(output, records, self.shard, self.shards, now, moved)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:
@@ -212,7 +213,8 @@ def encode(
         shard: The shard that writes.
         shards: Number of shards. A shard owns the partitions whose number modulo ``shards`` is its own number.
         watermark: The watermark after the micro-batch.
-        moved: Whether the watermark has advanced; then the shard's partitions without records get a message too.
+        moved: Whether the watermark has passed an instant at which results may lie (`Operator.result_grid`); then the
+            shard's partitions without records get a message too.
     """
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER
+from engine.spec.grid import Grid
 from engine.spec.state_form import StateForm, said, types
 
 Row = dict[str, Any]
@@ -87,6 +88,16 @@ class Operator(ABC):  # noqa: B024
                 before (Beam's ``maxTimestamp``, Flink's ``window_time``). So windows of windows nest.
         """
         return ahead
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        """The instants at which the event times of all results lie; ``None`` if they may lie anywhere.
+
+        A watermark that passes none of them says nothing new of the results, so it need not be written behind them.
+
+        Args:
+            given: The same of the records that come in.
+        """
+        return None
 
     free: ClassVar[tuple[str, ...]] = ()
     """The fields that may change while the operator has state, without a change of what the state means."""

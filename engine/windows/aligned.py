@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from engine.spec.duration import DurationField
+from engine.spec.grid import Grid
 from engine.windows.window import Spans, Times, Window, positive
 
 Instants = TypeVar("Instants", int, Times, pl.Expr)
@@ -86,6 +87,15 @@ class Sliding(Window):
     def slices_per_window(self) -> int:
         """How many slices make a window, where windows share slices."""
         return self.size_ms // self.slice_ms
+
+    @property
+    def ends(self) -> Grid:
+        """The instants at which windows end.
+
+        >>> Sliding("15s", every="10s", offset="3s").ends
+        Grid(every=10000, offset=8000)
+        """
+        return Grid(self.slice_ms, (self.offset_ms + self.size_ms) % self.slice_ms)
 
     def slice_start(self, time: Instants) -> Instants:
         """Start of the slice in which ``time`` lies; ``time`` is an integer, an array or an expression.

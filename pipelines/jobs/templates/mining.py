@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.explain.plan import describe
+from engine.spec.grid import Grid
 from engine.spec.operator import Operator, Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
@@ -31,6 +32,9 @@ class MineTemplates(Operator):
     mining depends on event time alone: window by window, and within a window by the first time of a line; ties are
     broken by program and text.
     """
+
+    def result_grid(self, given: Grid | None) -> Grid | None:
+        return given
 
 
 class _Mining(Processor):
