@@ -27,7 +27,7 @@ def explain_job(
 
     The cost was measured in the last micro-batches of the last run with this state directory.
     """
-    from pipelines.jobs import JOBS  # the jobs load the models
+    from pipelines.jobs.chain import JOBS  # the jobs load the models
     from pipelines.runtime import job_metrics  # the jobs load the models
     from pipelines.runtime.own_jobs import load_jobs  # the jobs load the models
     from pipelines.runtime.program import CHAIN, Program  # the jobs load the models

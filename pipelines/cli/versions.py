@@ -20,7 +20,7 @@ from pipelines.cli.hints import hint
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import Overrides, Yes, ask, with_servers
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs import CHAIN
+from pipelines.jobs.chain import CHAIN
 
 if TYPE_CHECKING:
     from pipelines.versions.overview import VersionView

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.kafka.exactly_once import ledger_group
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS, LINKS, TOPICS
+from pipelines.jobs.chain import JOBS, LINKS, TOPICS
 
 SINK = "sink"
 """The job that writes to no topic but that of dead letters."""

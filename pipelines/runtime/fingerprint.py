@@ -16,7 +16,7 @@ from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS, LINKS
+from pipelines.jobs.chain import JOBS, LINKS
 
 DEPENDS: dict[str, tuple[str, ...]] = {
     "extractor": ("window.size", "window.every", "window.allowed_lateness"),

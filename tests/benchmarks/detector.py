@@ -13,12 +13,12 @@ import polars as pl
 
 from deploy.embedded.services import embedded
 from engine.formats.heartbeat import HeartbeatSender
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
+from pipelines.jobs import chain
 from pipelines.jobs.detectors.metrics.detection import Detection
 from pipelines.jobs.detectors.metrics.judging import rows_to_judge
 from tests.benchmarks import outputs
@@ -102,7 +102,7 @@ def run(
             queries = Queries(spark, own, warm_up)
             say(f"writing {made.records:,} windows of {keys:,} series")
             write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
-            (link,) = [link for link in jobs.CHAIN if link.build is jobs.detector]
+            (link,) = [link for link in chain.CHAIN if link.build is chain.detector]
             for name in (topics.DEADLETTER, *link.outputs):  # a message to a topic that does not exist waits for ever
                 queries.topic(name)
             said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
@@ -110,7 +110,7 @@ def run(
             with HeartbeatSender(queries.bootstrap, said, every=3_600):  # one is enough: all windows are of the past
                 for emit in _EMIT:
                     detector = own.detector.model_copy(update={"emit": emit})
-                    job = jobs.detector(own.model_copy(update={"detector": detector}))
+                    job = chain.detector(own.model_copy(update={"detector": detector}))
                     rates[emit] = queries.ours(emit, job, made.records, min(_BATCH, made.records // 6))
                     verdicts[emit] = outputs.json_rows(queries.bootstrap, queries.topic(emit))
     alone, wanted = _alone(made, own.detector)

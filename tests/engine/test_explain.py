@@ -25,7 +25,7 @@ from engine.watermarks import LearnedLateness
 from engine.windows import Tumbling
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from pipelines.runtime import job_metrics
 
 T0 = 1_700_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
-from pipelines.jobs import CHAIN, TOPICS, Link
+from pipelines.jobs.chain import CHAIN, TOPICS, Link
 from pipelines.query.tables import COLUMNAR
 
 

@@ -22,7 +22,7 @@ from engine.vectorized.build import build
 from pipelines.contracts import topics
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import load
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from pipelines.jobs.detectors.job import detector, log_detector
 from pipelines.jobs.templates.job import templates
 from tests.pipelines.detectors.test_operator import Entry, at, features, heartbeats

@@ -11,7 +11,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from pipelines.runtime import fingerprint
 
 _kind = subject("Jobs")

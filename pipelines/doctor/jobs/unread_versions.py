@@ -7,7 +7,7 @@ from engine.kafka.admin import partition_counts
 from pipelines.contracts import topics
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs import LINKS
+from pipelines.jobs.chain import LINKS
 from pipelines.versions.overview import view
 from pipelines.versions.registry import Registry
 

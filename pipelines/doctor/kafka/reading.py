@@ -10,8 +10,8 @@ from engine.spec.duration import duration_ms
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs import LINKS
 from pipelines.jobs.archive.job import ARCHIVE
+from pipelines.jobs.chain import LINKS
 
 _kind = subject("Kafka")
 _LAG = _kind(

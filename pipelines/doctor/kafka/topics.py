@@ -11,7 +11,7 @@ from engine.kafka.admin import partition_counts
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs import JOBS, LINKS, TOPICS
+from pipelines.jobs.chain import JOBS, LINKS, TOPICS
 
 _kind = subject("Kafka")
 _NONE = _kind(

@@ -15,7 +15,7 @@ from pipelines.contracts.explanations.quantities import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.doctor.tails import Arrived
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from pipelines.jobs.sources import bounds
 
 _kind = subject("Kafka")

@@ -17,7 +17,7 @@ from pipelines.cli import main
 from pipelines.contracts.setting_errors import leaves, unknown_variables, variable
 from pipelines.contracts.setting_types import accepted
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 
 ALL = dict(leaves(Settings))
 TABLES = ("detector.family", "notify.channels", "spark.options")

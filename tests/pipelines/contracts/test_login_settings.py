@@ -12,7 +12,7 @@ import pytest
 from engine.address import Address, client_options, kafka_options, spark_options
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 
 HUSH = "hush-word-of-mine"
 B: dict[str, Any] = {"kafka.bootstrap": "b:9093"}

@@ -21,7 +21,7 @@ from engine.vectorized.build import build
 from pipelines.contracts import topics
 from pipelines.contracts.records import Label, LogFeatures
 from pipelines.contracts.settings import DetectorSettings, load
-from pipelines.jobs import CHAIN
+from pipelines.jobs.chain import CHAIN
 from pipelines.jobs.detectors.detect_operator import Detect
 from pipelines.jobs.detectors.job import log_detector
 from pipelines.jobs.detectors.logs.judging import Logs

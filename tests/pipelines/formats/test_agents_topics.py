@@ -13,7 +13,7 @@ from engine.runtime.intake import KAFKA, Intake
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.formats.catalogue import FORMATS, guess
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from tests.pipelines.formats.examples import GOOD
 from tests.pipelines.formats.examples_times import T0
 

@@ -11,7 +11,7 @@ from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_errors import leaves
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 from pipelines.runtime.fingerprint import check, check_partitions
 
 OTHER: dict[str, object] = {

@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import sys
 from pipelines.contracts.settings import load
-from pipelines.jobs import JOBS
+from pipelines.jobs.chain import JOBS
 for job in JOBS.values():
     job(load())
 print(*sorted({"pandas", "pyspark", "fastapi"} & sys.modules.keys()))
