@@ -33,12 +33,12 @@ def budget_routes(
     @api.get("/budget")
     def budget() -> dict[str, Any]:
         now = now_ms()
-        if promises is None or (first := store.first(now)) is None:
+        if promises is None or (first := store.first_instant(now)) is None:
             return {"now": now, "promised": promises and asdict(promises), "since": None}
         since, (labels, missing) = max(first, now - SPAN), standing.labels()
         last = said_last(labels)
         machines = list(dict.fromkeys(each["host.name"] for each in last))
-        incidents, whole = store.on(machines, since, now)
+        incidents, whole = store.on_machines(machines, since, now)
         said = Labelled(last, now)
         judged = next((job["keys"] for job in status().get("jobs", ()) if job["name"] == _JUDGES), None)
         return {

@@ -1,4 +1,4 @@
-"""The queries of the console about how many incidents were written, and which of them operators have labelled."""
+"""The queries of the console on its alarm budget: how many incidents were written, and those on labelled machines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from dashboards.console.search import Document, Reader, within
 
-NAMES = 1_000
+MAX_MACHINES = 1_000
 """The most machines whose incidents are looked at, those that were labelled last."""
 
-READ = 1_000
+MAX_INCIDENTS = 1_000
 """The most incidents on these that are looked at, the newest ones."""
 
 _SHOWN = (
@@ -22,7 +22,7 @@ _SHOWN = (
 class BudgetStore(Reader):
     """Incidents and novelties in one Elasticsearch."""
 
-    def first(self, now: int) -> int | None:
+    def first_instant(self, now: int) -> int | None:
         """The first instant of what is stored, epoch milliseconds; ``None`` if nothing is.
 
         Raises:
@@ -35,18 +35,18 @@ class BudgetStore(Reader):
         return min((int(each) for each in found if each is not None), default=None)
 
     def written(self, since: int, now: int) -> int:
-        """How many incidents were first reported at ``since`` or later; parts of other ones do not count."""
+        """How many incidents were first reported at ``since`` or later, without those merged into others."""
         reply = self._search.answer(self._incidents, query=_opened(since, now), size=0, track_total_hits=True)
         return int(reply["hits"].get("total", {}).get("value", 0))
 
-    def on(self, machines: Sequence[str], since: int, now: int) -> tuple[list[Document], bool]:
-        """Those of them that were on some of the machines, the newest first, and whether these are all."""
-        names = list(machines[:NAMES])
+    def on_machines(self, machines: Sequence[str], since: int, now: int) -> tuple[list[Document], bool]:
+        """The incidents of `written` that were on some of the machines, the newest first, and whether these are all."""
+        names = list(machines[:MAX_MACHINES])
         some = [{"terms": {field: names}} for field in ("machines.entity", "series.entity")]
         query: Document = {"bool": {"filter": [_opened(since, now), {"bool": {"should": some}}]}}
-        shown: dict[str, Any] = {"sort": [{"@timestamp": "desc"}], "size": READ + 1, "source_includes": _SHOWN}
+        shown: dict[str, Any] = {"sort": [{"@timestamp": "desc"}], "size": MAX_INCIDENTS + 1, "source_includes": _SHOWN}
         found = self._search.documents(self._incidents, query=query, **shown) if names else []
-        return found[:READ], len(found) <= READ and len(machines) <= NAMES
+        return found[:MAX_INCIDENTS], len(found) <= MAX_INCIDENTS and len(machines) <= MAX_MACHINES
 
 
 def _opened(since: int, now: int) -> Document:

@@ -1,4 +1,4 @@
-"""The query of the overview: which machines had alarms, and when."""
+"""The query of the heat map in the overview: which machines had alarms, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the console answers about incidents."""
+"""The routes of the console's API on incidents, and on the heat map of alarms above them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def incident_routes(
     api = APIRouter(prefix="/api")
 
     def found(identity: str) -> tuple[Document, list[Document]]:
-        """An incident and its series."""
+        """The document of an incident, and its series."""
         incident = store.one(identity)
         if incident is None:
             raise HTTPException(404, "there is no such incident")
@@ -54,36 +54,36 @@ def incident_routes(
     @api.get("/incidents")
     def incidents(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> dict[str, Any]:
         now = now_ms()
-        going = store.carded(store.listed(limit=limit), now)
-        return {"now": now, "quiet": quiet, "open": going, "resolved": store.resolved()}
+        ongoing = store.carded(store.listed(limit=limit), now)
+        return {"now": now, "quiet": quiet, "open": ongoing, "resolved": store.resolved()}
 
     @api.get("/incident")
     def incident(id: Name) -> dict[str, Any]:
-        it, rows = found(id)
+        document, rows = found(id)
         now = now_ms()
-        begin, end = around(it, max(now, it["updated"]))
+        begin, end = around(document, max(now, document["updated"]))
         return {
-            "now": now, "quiet": quiet, "incident": it, "span": (begin, end), "step": step(begin, end),
-            "over": over_since(it), "series": store.plotted(rows, begin, end),
-            "similar": similar.similar(it),
+            "now": now, "quiet": quiet, "incident": document, "span": (begin, end), "step": step(begin, end),
+            "over": over_since(document), "series": store.plotted(rows, begin, end),
+            "similar": similar.similar(document),
         }  # fmt: skip
 
     @api.get("/incident/around")
     def around_it(id: Name) -> dict[str, Any]:
-        if (it := store.one(id)) is None:
+        if (document := store.one(id)) is None:
             raise HTTPException(404, "there is no such incident")
-        return standing.around(it, now_ms())
+        return standing.around(document, now_ms())
 
     @api.get("/incident/answer")
     def answer(id: Name, after: Annotated[int, Query(ge=0, le=_LAST)]) -> dict[str, Any]:
-        it, rows = found(id)
-        return {"state": it["incident.state"], "revision": it["revision"], **store.judged(rows, after)}
+        document, rows = found(id)
+        return {"state": document["incident.state"], "revision": document["revision"], **store.judged(rows, after)}
 
     @api.get("/heat")
-    def machines(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:
+    def heat_map(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:
         now = now_ms()
         marks = [job["watermark"] for job in status().get("jobs", ()) if job["watermark"] is not None]
-        ongoing = [each["entity"] for it in store.listed() for each in it.get("machines", ())]
+        ongoing = [each["entity"] for one in store.listed() for each in one.get("machines", ())]
         length = minutes and minutes * 60_000
         return {"now": now, **heat.heat(now, length, list(dict.fromkeys(ongoing)), min(marks, default=0))}
 

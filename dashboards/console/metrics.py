@@ -42,9 +42,9 @@ _LATENCIES = {
     ),
     "waits_ms": ("latency_waits_seconds", "How long each window waits for late records, a part of the latency"),
 }
-_BY_KIND: tuple[tuple[str, str, type[CounterMetricFamily | GaugeMetricFamily]], ...] = (
-    ("", "News stored in Elasticsearch, by kind", CounterMetricFamily),
-    ("_open", "Series whose newest news is of this kind and is not over", GaugeMetricFamily),
+_BY_KIND: tuple[tuple[str, str, str, type[CounterMetricFamily | GaugeMetricFamily]], ...] = (
+    ("stored", "novelties", "News stored in Elasticsearch, by kind", CounterMetricFamily),
+    ("open", "novelties_open", "Series whose newest news is of this kind and is not over", GaugeMetricFamily),
 )
 
 
@@ -75,9 +75,9 @@ class _StatusCollector(Collector):
             yield age
         if status:
             yield from _of_the_pipeline(status)
-        for name, text, family in _BY_KIND:
-            metric = family(f"newnormal_novelties{name}", text, labels=["kind"])
-            for kind, value in (status.get("open" if name else "stored") or {}).items():
+        for field, name, text, family in _BY_KIND:
+            metric = family(f"newnormal_{name}", text, labels=["kind"])
+            for kind, value in (status.get(field) or {}).items():
                 metric.add_metric([kind], value)
             yield metric
 

@@ -21,7 +21,7 @@ def compared(kibana: Kibana, rendered: Sequence[SavedObject]) -> list[Compared]:
     to it are theirs. A dashboard is ours while it has its mark and nobody has changed it since (`dashboards.marks`).
     """
     held = kibana.held(rendered)
-    return [_one(each, held.get(each["id"])) for each in rendered]
+    return [_compare(each, held.get(each["id"])) for each in rendered]
 
 
 def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = False) -> list[Compared]:
@@ -48,7 +48,7 @@ def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = Fal
     return before
 
 
-def _one(rendered: SavedObject, held: SavedObject | None) -> Compared:
+def _compare(rendered: SavedObject, held: SavedObject | None) -> Compared:
     title = rendered["attributes"]["title" if rendered["type"] == "dashboard" else "name"]
     if held is None:
         return Compared(title, "new")

@@ -1,4 +1,7 @@
-"""The filter that Kibana makes of a query in KQL, for the part of the language that the dashboards use."""
+"""Elasticsearch filters from KQL, as Kibana makes them, for the part of KQL that our dashboards use.
+
+`dashboards.kibana.requests` tries panels with them on an Elasticsearch, without a Kibana.
+"""
 
 from __future__ import annotations
 

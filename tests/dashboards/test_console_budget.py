@@ -171,5 +171,5 @@ def test_a_site_younger_than_28_days_is_counted_from_its_first_instant(endpoints
 def test_of_very_many_incidents_on_labelled_machines_only_the_newest_are_read_and_the_answer_says_so(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget_store, "READ", 2)
+    monkeypatch.setattr(budget_store, "MAX_INCIDENTS", 2)
     assert asked(store, Topics(LABELS))["incidents"]["all_read"] is False

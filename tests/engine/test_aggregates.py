@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from engine.aggregates import (
     Aggregate,
     AnyAggregate,
+    Constant,
     Count,
     CustomAggregate,
     Distinct,
@@ -70,6 +71,7 @@ EXACT: dict[str, AnyAggregate] = {
     "time_of_max": MaxBy("time", by="value"),
     "first": First("value"),
     "last": Last("value"),
+    "constant": Constant("site"),
     "top": TopK("metric", 2),
     "top_values": TopK("value", 100),
     "histogram": Histogram("value", (-1.0, 0.0, 2.5)),
@@ -88,8 +90,14 @@ Rows = list[dict[str, Any]]
 
 
 def frame(rows: Rows) -> pl.DataFrame:
-    kinds = {"entity": pl.Categorical, "metric": pl.Categorical, "time": pl.Int64, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=kinds).with_columns(pl.lit(0, pl.Int64).alias(PARTIAL))
+    types = {
+        "entity": pl.Categorical,
+        "metric": pl.Categorical,
+        "time": pl.Int64,
+        "value": pl.Float64,
+        "site": pl.String,
+    }
+    return pl.DataFrame(rows, schema=types).with_columns(pl.lit(0, pl.Int64).alias(PARTIAL))
 
 
 def merged(parts: list[pl.DataFrame], aggregate: AnyAggregate) -> pl.DataFrame:
@@ -118,7 +126,7 @@ def cut_records(draw: st.DrawFn) -> tuple[Rows, list[Rows]]:
     values = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6))
     row = st.tuples(st.sampled_from("ab"), st.sampled_from("mno"), st.integers(0, 20), values)
     rows = [
-        {"time": T0 + t, "entity": e, "metric": m, "value": v + 0.0}
+        {"time": T0 + t, "entity": e, "metric": m, "value": v + 0.0, "site": f"of {e}"}
         for e, m, t, v in draw(st.lists(row, min_size=1, max_size=30))
     ]
     mixed = draw(st.permutations(rows))
@@ -143,6 +151,26 @@ def test_merging_in_any_order_and_partition_is_the_reference(name: str, drawn: t
             scale = max(abs(r["value"]) for r in mine)
             scale = scale**2 if name == "variance" else scale
             assert math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-6 * scale if name == "std" else 1e-9 * scale)
+
+
+WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1, 2**62]), st.none())
+
+
+@pytest.mark.parametrize("name", [*(name for name, each in EXACT.items() if isinstance(each, Aggregate)), "sum"])
+@settings(deadline=None, max_examples=20)
+@given(values=st.lists(WHOLE, min_size=1, max_size=5))
+def test_a_result_of_whole_numbers_is_exact_or_said_to_be_beyond_64_bits(name: str, values: list[int | None]) -> None:
+    records = [{"time": T0 + at, "entity": "a", "site": "s", "value": each} for at, each in enumerate(values)]
+    rows = pl.DataFrame(records, schema_overrides={"value": pl.Int64}).with_columns(pl.lit(0).alias(PARTIAL))
+    folds = Folds({"it": EVERY[name]})
+    (row,) = folds.lift(rows, KEY)[SUMS].select(folds.finished()).to_dicts()
+    try:
+        wanted = aggregated(EVERY[name], records)
+        beyond = isinstance(wanted, int) and not -(2**63) <= wanted < 2**63
+    except OverflowError:
+        beyond = True
+    assert (row.get(BEYOND) is not None) == beyond
+    assert beyond or row["it"] == wanted
 
 
 def test_what_an_older_version_kept_of_an_open_window_still_counts() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 
 import pytest
 
@@ -19,33 +21,33 @@ from engine.spec.operator import Operator
 from engine.vectorized.build import build
 
 DOCS = (Path(__file__).parents[2] / "docs" / "engine.md").read_text(encoding="utf-8")
+TESTS = Path(__file__).with_name("test_aggregates.py").read_text(encoding="utf-8")
 
 
-def _aggregates() -> Iterator[type]:
-    bases = (Aggregate, RowAggregate)
-    for each in (getattr(aggregates, name) for name in aggregates.__all__):
-        if isinstance(each, type) and issubclass(each, bases) and each not in (*bases, Signed):
-            yield each
+def _all_below(base: type) -> Iterator[type]:
+    for each in base.__subclasses__():
+        yield from (each, *_all_below(each))
 
 
-def _leaves(operator: type) -> Iterator[type]:
-    below = operator.__subclasses__()
-    yield from (leaf for each in below for leaf in _leaves(each)) if below else (operator,)
-
-
-def _operators() -> list[type]:
-    for module in iter_modules(operators.__path__, "engine.operators."):
+def _defined_in(package: ModuleType, *bases: type) -> list[type]:
+    """The public classes below some bases that the modules of a package define, named by its `__init__` or not."""
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
         import_module(module.name)
-    return [each for each in _leaves(Operator) if each.__module__.startswith("engine.operators.")]
+    found = dict.fromkeys(each for base in bases for each in _all_below(base))
+    own = [each for each in found if each.__module__.startswith(f"{package.__name__}.")]
+    return [each for each in own if not isabstract(each) and not each.__name__.startswith("_")]
 
 
-AGGREGATES, OPERATORS = [*_aggregates(), Rate], _operators()
+AGGREGATES = [*(each for each in _defined_in(aggregates, Aggregate, RowAggregate) if each is not Signed), Rate]
+OPERATORS = [each for each in _defined_in(operators, Operator) if not each.__subclasses__()]
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=lambda each: each.__name__)
-def test_an_aggregate_has_a_public_name_a_meaning_and_a_line_in_the_docs(aggregate: type) -> None:
+def test_an_aggregate_has_a_public_name_a_meaning_tests_and_a_line_in_the_docs(aggregate: type) -> None:
+    assert aggregate.__name__ in aggregates.__all__, "add it to engine/aggregates/__init__.py"
     assert getattr(engine, aggregate.__name__).__name__ == aggregate.__name__, "add it to _NAMES in engine/__init__.py"
     assert aggregate is Rate or aggregate in meanings.aggregated.registry, "add it to engine/reference/aggregates.py"
+    assert f"{aggregate.__name__}(" in TESTS, "add it to the tables of tests/engine/test_aggregates.py"
     assert f"`{aggregate.__name__}" in DOCS, "add it to docs/engine.md"
 
 

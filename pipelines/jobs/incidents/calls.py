@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import exp
 
-from pipelines.jobs.incidents.circles import circles
+from pipelines.jobs.incidents.components import components
 
 _STEPS, _FEW = 1_000_000, 30
 """Calls that are followed for one incident; when so many were, only so few for each further machine, the next ones."""
@@ -15,7 +15,7 @@ _STEPS, _FEW = 1_000_000, 30
 class Calls:
     """The calls between the machines of an incident; those that are not in it are passed through.
 
-    The work has a bound (`_STEPS`), which only incidents of many hundred machines in a circle or a dense graph reach.
+    The work has a bound (`_STEPS`), which only incidents of many hundred machines on a cycle or in a dense graph reach.
     The machines that are asked for first are then seen whole, and of the others those that are next to them.
 
     Hosts are left out: load goes from a VM to its host, so that either may explain the other.
@@ -45,8 +45,8 @@ class Calls:
             for callee in called:
                 self._down[callee].append(entity)
         self._left = _STEPS
-        groups = circles(began, self._up.__getitem__)
-        self._circle = {name: number for number, group in enumerate(groups) for name in group}
+        found = components(began, self._up.__getitem__)
+        self._component = {name: number for number, names in enumerate(found) for name in names}
 
     def explained(self, entity: str) -> tuple[float, frozenset[str]]:
         """How many of the machines that call one are explained by it, each by its evidence; and these machines."""
@@ -55,8 +55,8 @@ class Calls:
         return sum(parts), frozenset(callers)
 
     def effect(self, entity: str) -> tuple[float, str]:
-        """How far a machine is explained by one that it calls, from 0 to 1, and by which; nothing in a circle."""
-        called = [each for each in self._walk(entity, self._up) if self._circle[each] != self._circle[entity]]
+        """How far a machine is explained by one that it calls, from 0 to 1, and by which; none of its own cycle."""
+        called = [each for each in self._walk(entity, self._up) if self._component[each] != self._component[entity]]
         return max(
             ((self._after(each, entity) * self._ratio(each, entity), each) for each in called), default=(0.0, "")
         )

@@ -10,7 +10,7 @@ from functools import cached_property
 from heapq import nsmallest
 
 from pipelines.contracts.records import Placement
-from pipelines.jobs.incidents.circles import circles
+from pipelines.jobs.incidents.components import components
 
 _TOPS = 100
 """The most machines that are kept of those on top of one, the first by name."""
@@ -51,16 +51,16 @@ class Topology:
         return placed.above
 
     def roots(self, entity: str, at: int) -> frozenset[str]:
-        """The topmost machines above a machine, or the machine itself; of a circle on top, the first by name.
+        """The topmost machines above a machine, or the machine itself; of a cycle on top, the first by name.
 
         At most `_TOPS` are named. Between two moves nothing changes, so each machine is looked at once.
         """
         roots = self._roots.setdefault(bisect_right(self._moved, at), {})
         if entity not in roots:
-            for circle in circles([entity], lambda name: self.above(name, at), roots):
-                higher = {each for name in circle for each in self.above(name, at)}.difference(circle)
+            for component in components([entity], lambda name: self.above(name, at), roots):
+                higher = {each for name in component for each in self.above(name, at)}.difference(component)
                 tops = frozenset(nsmallest(_TOPS, {top for name in higher for top in roots[name]}))
-                roots.update(dict.fromkeys(circle, tops or frozenset({min(circle)})))
+                roots.update(dict.fromkeys(component, tops or frozenset({min(component)})))
         return roots[entity]
 
     @cached_property

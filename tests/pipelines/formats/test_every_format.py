@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,8 +58,11 @@ def anything(name: str) -> st.SearchStrategy[bytes | None]:
     return st.one_of(mine, mine.flatmap(mutated), others, st.binary(max_size=40), st.none())
 
 
-def test_each_format_has_an_example() -> None:
+def test_each_format_has_an_example_and_a_row_in_the_docs() -> None:
     assert set(GOOD) == set(BY_NAME)
+    page = (Path(__file__).parents[3] / "docs" / "input.md").read_text(encoding="utf-8")
+    named = {name for line in page.splitlines() if line.startswith("| `") for name in re.findall(r"`([^`]+)`", line)}
+    assert set(BY_NAME) <= named, "add a row to docs/input.md"
 
 
 @pytest.mark.parametrize("name", list(BY_NAME))
