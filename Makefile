@@ -104,7 +104,7 @@ chaos: setup ## Kill, stop and starve a pipeline of its own for 20 minutes, then
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)
 
-docs: setup ## Write the generated pages of docs/ and the picture in the README anew from the code
+docs: setup ## Write the generated pages of docs/ anew from the code
 	$(BIN)/newnormal docs $(ARGS)
 
 wheel: setup ## Build dist/newnormal-VERSION-py3-none-any.whl, which pipx or uv installs (docs/install.md)
