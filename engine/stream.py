@@ -174,14 +174,14 @@ class Stream:
         both = replace(self, sources=(*left, *right))
         return both.process(how.sided(len(left), *names))
 
-    def _plain(self, what: str) -> tuple[Source, ...]:
+    def _plain(self, method: str) -> tuple[Source, ...]:
         if isinstance(self.processor, PassThrough):
             return self.sources
         accepted = (
-            f'{what} first; or two jobs with a topic between them: .write("between") here, '
-            f'then Stream.read_json("between", ...).{what}(...)'
+            f'{method} first; or two jobs with a topic between them: .write("between") here, '
+            f'then Stream.read_json("between", ...).{method}(...)'
         )
-        raise NewnormalError("STREAM_ORDER", f"{what} after an operator", f"{what}()", accepted, "no job")
+        raise NewnormalError("STREAM_ORDER", f"{method} after an operator", f"{method}()", accepted, "no job")
 
     def filter(self, condition: str) -> Stream:
         """Keeps the records for which a SQL condition is true."""
@@ -189,16 +189,16 @@ class Stream:
 
     def map(self, function: Callable[[Any], Any] | None = None, arrow: bool = False, **columns: str) -> Stream:
         """Sets columns to SQL expressions, or replaces each record by the result of a function (see `Apply`)."""
-        made = self._step(Apply(function, arrow)) if function else self
-        return made._step(Columns(tuple(columns.items()))) if columns else made
+        stepped = self._step(Apply(function, arrow)) if function else self
+        return stepped._step(Columns(tuple(columns.items()))) if columns else stepped
 
     def select(self, *names: str, **columns: str) -> Stream:
         """Keeps only the named columns, and adds columns from SQL expressions."""
         return self._step(Columns((*((name, f'"{name}"') for name in names), *columns.items()), only=True))
 
-    def flat_map(self, what: str | Callable[[Any], Any], arrow: bool = False) -> Stream:
+    def flat_map(self, elements: str | Callable[[Any], Any], arrow: bool = False) -> Stream:
         """Makes one record of each element of a list column, or any number of records by a function (see `Apply`)."""
-        return self._step(Explode(what) if isinstance(what, str) else Apply(what, arrow))
+        return self._step(Explode(elements) if isinstance(elements, str) else Apply(elements, arrow))
 
     def _step(self, step: Step) -> Stream:
         """Adds a step. A step on the input runs where records are decoded, one on results in the shard."""
@@ -216,8 +216,8 @@ class Stream:
         if columns is not None:
             check_instants(columns, self.time, f"the event time of {type(processor).__name__}")
             results = processor.results(columns)  # refuses an operator that names a column that is not there
-            for some in (columns, results or columns):
-                check_names([name for name in some.names if name != INPUT], type(processor).__name__)
+            for names in (columns.names, (results or columns).names):
+                check_names([name for name in names if name != INPUT], type(processor).__name__)
         if isinstance(self.processor, PassThrough):
             return replace(self, processor=processor)
         before = self.processor.parts if isinstance(self.processor, Chain) else (self.processor,)

@@ -15,7 +15,7 @@ def check_kafka(bootstrap: str) -> None:
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``, ``KAFKA_LOGIN_REFUSED`` or ``KAFKA_TLS_FAILED``.
     """
-    from engine.kafka.asking import problem  # noqa: PLC0415  most commands ask no Kafka
+    from engine.kafka.diagnosis import problem  # noqa: PLC0415  most commands ask no Kafka
 
     if refused := problem(bootstrap, TIMEOUT):
         raise refused

@@ -88,13 +88,13 @@ class RowAggregate(ABC):
         """Merges the rows of all partials with the same ``by`` into those of one partial."""
 
     @abstractmethod
-    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Any]) -> pl.DataFrame:
+    def finish(self, rows: pl.DataFrame, by: list[str], aggregates: Mapping[str, Any]) -> pl.DataFrame:
         """Computes results from partials.
 
         Args:
             rows: The rows of the partials; partials with the same ``by`` need not be merged yet.
             by: The columns that identify a partial.
-            wanted: The aggregate of each result column; all have the same `table`.
+            aggregates: The aggregate of each result column; all have the same `table`.
 
         Returns:
             A row for each ``by``, with a column for each aggregate.

@@ -53,12 +53,12 @@ class Distinct(RowAggregate):
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         return grouped(rows, [*by, _REGISTER], {_RANK: pl.col(_RANK).max()})
 
-    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Distinct]) -> pl.DataFrame:
+    def finish(self, rows: pl.DataFrame, by: list[str], aggregates: Mapping[str, Distinct]) -> pl.DataFrame:
         merged = self.merge(rows, by)
         ranks = (0.5 ** pl.col(_RANK)).sum()
         sums = grouped(merged, by, {"__used": pl.len().cast(pl.Int64), "__ranks": ranks})
         estimate = estimates(sums["__used"].to_numpy(), sums["__ranks"].to_numpy())
-        return sums.select(by).with_columns(pl.Series(name, estimate) for name in wanted)
+        return sums.select(by).with_columns(pl.Series(name, estimate) for name in aggregates)
 
 
 def estimates(used: npt.NDArray[np.int64], ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -45,8 +45,8 @@ class Histogram(RowAggregate):
 
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, group = present(records, self.column, group)
-        found = np.searchsorted(self.edges, records[self.column].cast(pl.Float64).to_numpy(), side="right")
-        buckets = pl.Series(BUCKET, found.astype(np.int32))
+        places = np.searchsorted(self.edges, records[self.column].cast(pl.Float64).to_numpy(), side="right")
+        buckets = pl.Series(BUCKET, places.astype(np.int32))
         if group is not None:
             group = group * ROOM + buckets.cast(pl.UInt64)
         rows = records.select(by).with_columns(buckets)
@@ -55,8 +55,8 @@ class Histogram(RowAggregate):
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         return grouped(rows, [*by, BUCKET], {COUNT: pl.col(COUNT).sum()})
 
-    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Histogram]) -> pl.DataFrame:
+    def finish(self, rows: pl.DataFrame, by: list[str], aggregates: Mapping[str, Histogram]) -> pl.DataFrame:
         places = range(len(self.edges) + 1)
         counts = {f"__{i}": pl.col(COUNT).filter(pl.col(BUCKET) == i).sum() for i in places}
         table = grouped(rows, by, counts)
-        return table.select(*by, *(pl.concat_list(list(counts)).alias(name) for name in wanted))
+        return table.select(*by, *(pl.concat_list(list(counts)).alias(name) for name in aggregates))

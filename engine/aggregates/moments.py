@@ -102,7 +102,7 @@ class Variance(Aggregate):
 
 @dataclass(frozen=True)
 class Std(Variance):
-    """Sample standard deviation of the values of a column; arguments as of `Variance`."""
+    """Sample standard deviation of the values of a column; see `Variance` for the arguments."""
 
     def finish(self) -> pl.Expr:
         return super().finish().sqrt()

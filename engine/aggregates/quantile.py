@@ -58,8 +58,8 @@ class Quantile(RowAggregate):
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         return _tallied(rows, by, packed(rows, by, room=ROOM))
 
-    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Quantile]) -> pl.DataFrame:
-        return quantiles(rows, by, {name: aggregate.q for name, aggregate in wanted.items()})
+    def finish(self, rows: pl.DataFrame, by: list[str], aggregates: Mapping[str, Quantile]) -> pl.DataFrame:
+        return quantiles(rows, by, {name: aggregate.q for name, aggregate in aggregates.items()})
 
 
 def to_bucket(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -77,13 +77,13 @@ def from_bucket(buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     return np.where(buckets == 0, 0.0, np.copysign(size, buckets))
 
 
-def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) -> pl.DataFrame:
+def quantiles(sketch: pl.DataFrame, group: list[str], levels: dict[str, float]) -> pl.DataFrame:
     """Computes quantiles from sketches by nearest rank.
 
     Args:
         sketch: Columns of ``group``, `BUCKET` and `COUNT`; a bucket may be in several rows.
         group: The columns that identify a sketch.
-        wanted: The q of each result column.
+        levels: The level q of the quantile in each result column.
 
     Returns:
         One row for each sketch: ``group`` and a column for each quantile.
@@ -95,7 +95,7 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
     before = reached[starts] - counts[starts]
     totals = np.diff(np.append(before, reached[-1:]))
     columns = []
-    for name, q in wanted.items():
+    for name, q in levels.items():
         rank = np.maximum(np.ceil(totals * q), 1)
         at = np.searchsorted(reached, before + rank)
         columns.append(pl.Series(name, from_bucket(buckets[at])))

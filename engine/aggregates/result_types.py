@@ -19,13 +19,13 @@ _ROW = "__aggregated"
 
 
 def result_types(
-    aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema, key: Sequence[str] = ()
+    aggregates: Mapping[str, Aggregate | RowAggregate | Rate], columns: pa.Schema, key: Sequence[str] = ()
 ) -> dict[str, pa.DataType]:
     """The type of each result column.
 
     Args:
         aggregates: The aggregate of each result column.
-        given: The columns of the records.
+        columns: The columns of the records.
         key: The key columns.
 
     Raises:
@@ -36,27 +36,27 @@ def result_types(
     >>> result_types({"n": Count(), "mean": Mean("v")}, pa.schema([("v", pa.float64())]))
     {'n': DataType(int64), 'mean': DataType(double)}
     """
-    frame = pl.DataFrame(schema=pl.Schema(given)).clear(1)  # a row of nulls; Arrow, asked to make it, loads pandas
+    frame = pl.DataFrame(schema=pl.Schema(columns)).clear(1)  # a row of nulls; Arrow, asked to make it, loads pandas
     frame = frame.with_columns(pl.lit(0, pl.Int64).alias(_ROW))
-    return {name: _type(name, aggregate, frame, given, [*key, _ROW]) for name, aggregate in aggregates.items()}
+    return {name: _type(name, aggregate, frame, columns, [*key, _ROW]) for name, aggregate in aggregates.items()}
 
 
-def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema, by: list[str]) -> pa.DataType:
+def _type(name: str, aggregate: Any, frame: pl.DataFrame, columns: pa.Schema, by: list[str]) -> pa.DataType:
     where = f"aggregate({name}={aggregate!r})"
     read = [getattr(aggregate, attribute, None) for attribute in ("column", "by", "time")]
-    require([column for column in read if isinstance(column, str)], given, where)
+    require([column for column in read if isinstance(column, str)], columns, where)
     if isinstance(aggregate, (Histogram, Quantile, Rate)):
-        require_numbers([aggregate.column], given, where)
+        require_numbers([aggregate.column], columns, where)
     try:
-        made = _result(name, aggregate, frame, by)
+        results = _result(name, aggregate, frame, by)
     except pl.exceptions.ColumnNotFoundError as error:
-        raise unknown(error, given, where) from None
+        raise unknown(error, columns, where) from None
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         what = f"{name} cannot be computed: {str(error).splitlines()[0]}"
         raise NewnormalError(
             "AGGREGATE_INVALID", what, where, "a column of a type that it can aggregate", "no job"
         ) from None
-    return plain_type(made.to_arrow().type)
+    return plain_type(results.to_arrow().type)
 
 
 def _result(name: str, aggregate: Any, frame: pl.DataFrame, by: list[str]) -> pl.Series:

@@ -56,11 +56,11 @@ class TopK(RowAggregate):
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         return self._bounded(grouped(rows, [*by, _ITEM], {COUNT: pl.col(COUNT).sum()}), by)
 
-    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, TopK]) -> pl.DataFrame:
+    def finish(self, rows: pl.DataFrame, by: list[str], aggregates: Mapping[str, TopK]) -> pl.DataFrame:
         items = self.merge(rows, by).with_columns(pl.col(_ITEM).cast(pl.String))
         items = items.sort(*by, COUNT, _ITEM, descending=[*(False for _ in by), True, False])
         ranked = pl.struct(pl.col(_ITEM).alias("key"), pl.col(COUNT).alias("value"))
-        return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in wanted.items())
+        return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in aggregates.items())
 
     def _bounded(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         """Reduces groups with more than ``capacity`` counts: subtracts the (capacity + 1)-th largest count from all."""

@@ -89,21 +89,21 @@ def compute(run: Runner = here) -> Payments:
     return Payments(came, found["decisions"], found["cities"])
 
 
-def plot(found: Payments, figure: Figure) -> None:
+def plot(payments: Payments, figure: Figure) -> None:
     """The map, with what is impossible in red; below it the payments of each hour, declined ones in red."""
     axes, below = figure.subplots(2, 1, height_ratios=(3, 1))
     for name, (lat, lon) in CITIES.items():
-        n = sum(paid["city"] == name for _, _, paid in found.came)
+        n = sum(paid["city"] == name for _, _, paid in payments.came)
         axes.scatter(lon, lat, 20 * n)
         axes.annotate(f"{name}: {n} payments", (lon, lat), xytext=(6, 6), textcoords="offset points")
-    for row in (row for row in found.decisions if not row["approved"]):
+    for row in (row for row in payments.decisions if not row["approved"]):
         (lat, lon), (lat2, lon2) = CITIES[row["city_from"]], CITIES[row["city_to"]]
         axes.annotate("", (lon2, lat2), (lon, lat), arrowprops={"arrowstyle": "->", "color": "red"})
         axes.text((lon + lon2) / 2, (lat + lat2) / 2, f"{row['card']}: {row['speed']:.0f} km/h", color="red")
     axes.set(title="one card, two terminals: declined", xlabel="longitude", ylabel="latitude")
-    hours = sorted({row["window_start"] for row in found.per_city})
+    hours = sorted({row["window_start"] for row in payments.per_city})
     for name, color in (("payments", "C0"), ("declined", "red")):
-        sums = [sum(row[name] for row in found.per_city if row["window_start"] == hour) for hour in hours]
+        sums = [sum(row[name] for row in payments.per_city if row["window_start"] == hour) for hour in hours]
         below.bar([(hour - T0) / 3_600_000 for hour in hours], sums, width=0.8, color=color, label=name)
     below.set(xlabel="hour", ylabel="payments")
     below.legend()

@@ -75,15 +75,15 @@ Runner = Callable[[Plays], Results]
 
 def here(plays: Plays) -> Results:
     """Runs plays in this process, without servers, each after those that it reads."""
-    found: Results = {}
-    for name, each in plays.items():
-        records = list(each.records)
-        for other in each.reads:
+    results: Results = {}
+    for name, current in plays.items():
+        records = list(current.records)
+        for other in current.reads:
             upstream = plays[other].job
             time = upstream.processor.result_time(upstream.time)
-            records += [(row[time], upstream.output.topic, row) for row in found[other]]
-        found[name] = play(each.job, records, each.every, each.shards)
-    return found
+            records += [(row[time], upstream.output.topic, row) for row in results[other]]
+        results[name] = play(current.job, records, current.every, current.shards)
+    return results
 
 
 def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) -> list[Row]:

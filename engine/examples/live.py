@@ -85,8 +85,8 @@ class Live:
             formats = {self._topic(name, topic, plays): decoder for topic, decoder in source.formats.items()}
             return replace(source, formats=formats)
 
-        def output(given: Output, ending: str = "") -> Output:
-            return replace(given, topic=f"{self.prefix}{name}{ending}", partitions=1)
+        def output(declared: Output, ending: str = "") -> Output:
+            return replace(declared, topic=f"{self.prefix}{name}{ending}", partitions=1)
 
         job = play.job
         inputs = tuple(map(placed, job.inputs))
@@ -128,14 +128,13 @@ class Live:
 
     def _is_over(self, job: Job) -> bool:
         """Whether the watermark of the job, which is in its output, has reached the end."""
-        messages = list(content(self.kafka, job.output.topic))
-        told = max((columnar.watermark(m.value() or b"") or NEVER for m in messages), default=NEVER)
-        given = [m for topic in job.topics for m in content(self.kafka, topic)]
+        written = [m.value() or b"" for m in content(self.kafka, job.output.topic)]
+        reached = max((columnar.watermark(value) or NEVER for value in written), default=NEVER)
+        read = [m for topic in job.topics for m in content(self.kafka, topic) if (m.value() or b"")[:1] != b"\0"]
         if job.clock == "event":
-            said = [columnar.watermark(m.value() or b"") or NEVER for m in given if (m.value() or b"")[:1] != b"\0"]
-            return bool(said) and max(said) > NEVER and told >= max(said)
-        records = [m.timestamp()[1] for m in given if (m.value() or b"")[:1] != b"\0"]
-        return bool(records) and told >= max(records) + _CLOSING_MS
+            ends = [columnar.watermark(m.value() or b"") or NEVER for m in read]
+            return bool(ends) and max(ends) > NEVER and reached >= max(ends)
+        return bool(read) and reached >= max(m.timestamp()[1] for m in read) + _CLOSING_MS
 
     def _rows(self, job: Job) -> Iterator[dict[str, object]]:
         schema = job.output.record.arrow_schema()

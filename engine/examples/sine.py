@@ -38,13 +38,13 @@ def compute(run: Runner = here) -> Waves:
     periods = Tumbling(f"{PERIOD}ms")
     by_event_time = waves.window(periods).aggregate(**totals)
     by_arrival = waves.timed("processing").window(periods).aggregate(**totals)
-    found = run(
+    results = run(
         {
             "event": Play(job(by_event_time, Total, "event"), came),
             "arrival": Play(job(by_arrival, Total, "arrival"), came),
         }
     )
-    return Waves(came, found["event"], found["arrival"])
+    return Waves(came, results["event"], results["arrival"])
 
 
 def plot(waves: Waves, figure: Figure) -> None:

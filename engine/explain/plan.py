@@ -47,8 +47,8 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [self.job]
-        for title, some in self.sections:
-            lines += [f"  {title}", *(f"    {term}: {meaning}" for term, meaning in some)]
+        for title, section in self.sections:
+            lines += [f"  {title}", *(f"    {term}: {meaning}" for term, meaning in section)]
         for row in self.shards:
             lines.append("    " + ", ".join(f"{name} {value}" for name, value in _cells(row).items()))
         lines += [f"    hot key {key}: {share:.0%} of the records" for key, share in self.hot]
@@ -56,9 +56,9 @@ class Plan:
 
     def __rich__(self) -> RenderableType:
         tree = Tree(cell(self.job, "bold"))
-        for title, some in self.sections:
+        for title, section in self.sections:
             branch = tree.add(cell(title, "bold cyan"))
-            for term, meaning in some:
+            for term, meaning in section:
                 branch.add(cell(f"{term}: {meaning}"))
         if not self.shards:
             return tree
@@ -98,8 +98,8 @@ def describe(config: Operator) -> Lines:
 
     ``describe.register(MyOperator, function)`` sets the description of a user's own operator.
     """
-    told = (type(config).__doc__ or "").strip().splitlines()
-    lines = [("operator", f"{type(config).__name__}: {told[0]}" if told else type(config).__name__)]
+    summary = (type(config).__doc__ or "").strip().splitlines()
+    lines = [("operator", f"{type(config).__name__}: {summary[0]}" if summary else type(config).__name__)]
     if is_dataclass(config):
         settings = ((f.name, getattr(config, f.name)) for f in fields(config) if f.name not in ("key", "time"))
         lines += [(name, _words(value)) for name, value in settings]
@@ -136,10 +136,10 @@ def _windows(config: WindowAggregate) -> Lines:
 def _source(source: Source, topic: str) -> Lines:
     strategy = source.watermark
     waited = sum(name == topic for name, _ in strategy.expected)
-    told = [f"{f.name} {getattr(strategy, f.name)}" for f in fields(strategy) if f.name != "expected"]  # type: ignore[arg-type]
+    settings = [f"{f.name} {getattr(strategy, f.name)}" for f in fields(strategy) if f.name != "expected"]  # type: ignore[arg-type]
     return [
         ("records", f"{source.record.__name__} by {type(source.formats[topic]).__name__}"),
-        *_time(source, f"{type(strategy).__name__} ({', '.join(told)})"),
+        *_time(source, f"{type(strategy).__name__} ({', '.join(settings)})"),
         *([("partitions waited for", str(waited))] if waited else []),
         *((("step"), repr(step)) for step in source.steps),
         *([("broadcast", "to all shards")] if source.broadcast else []),
@@ -152,13 +152,12 @@ def _time(source: Source, strategy: str) -> Lines:
         watermark = f"greatest arrival time of each partition, heartbeats included; {strategy}"
         return [("ingestion time", f"{source.time}, a record's arrival at Kafka"), ("watermark", watermark)]
     if source.clock == "processing":
-        told = f"{source.time}, the shard's clock when it takes a record in"
         return [
-            ("processing time", told),
+            ("processing time", f"{source.time}, the shard's clock when it takes a record in"),
             ("watermark", "the shard's clock: the greatest arrival time that it has seen"),
         ]
-    told = f"{source.time}, at most {source.bounds.max_ahead} ahead of its arrival"
-    return [("event time", told), ("watermark", strategy)]
+    time = f"{source.time}, at most {source.bounds.max_ahead} ahead of its arrival"
+    return [("event time", time), ("watermark", strategy)]
 
 
 def _shard(job: Job, shards: int) -> str:
@@ -180,7 +179,7 @@ def _outputs(job: Job) -> Lines:
 
 def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:
     direct = job.direct(shards)
-    first = "direct: a message's partition tells its shard" if direct else "decode, check, cut into a blob a shard"
+    first = "direct: a message's partition tells its shard" if direct else "decode, check, cut into one blob per shard"
     if measured is None:
         return [("map side", f"{first}; {UNMEASURED}"), ("shards", UNMEASURED), ("whole micro-batch", UNMEASURED)]
     mapped, read, operator, whole = (float(measured[f"{name}_ms"]) for name in ("map", "read", "operator", "batch"))

@@ -89,12 +89,12 @@ def _encoded(part: str) -> Iterator[str]:
     if len(part) < _NOT_ALONE:
         return
     plain = {part, unquote(part)}
-    for each in plain:
-        raw = each.encode("utf-8", "surrogatepass")
-        escaped = json.dumps(each)[1:-1]
-        yield from (each, quote(each), quote(each, safe=""), quote_plus(each))
-        yield from (escaped, escaped.replace("/", r"\/"), json.dumps(each, ensure_ascii=False)[1:-1])
-        yield from (html.escape(each), html.escape(each).replace("&#x27;", "&#39;"), repr(each)[1:-1], raw.hex())
+    for form in plain:
+        raw = form.encode("utf-8", "surrogatepass")
+        escaped = json.dumps(form)[1:-1]
+        yield from (form, quote(form), quote(form, safe=""), quote_plus(form))
+        yield from (escaped, escaped.replace("/", r"\/"), json.dumps(form, ensure_ascii=False)[1:-1])
+        yield from (html.escape(form), html.escape(form).replace("&#x27;", "&#39;"), repr(form)[1:-1], raw.hex())
         if len(raw) < SHORTEST:
             yield base64.b64encode(raw).decode()
             continue

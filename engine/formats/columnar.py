@@ -54,8 +54,8 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
         with pa.ipc.open_stream(message) as reader:
             table = reader.read_all()
         table.validate(full=True)
-        told = (table.schema.metadata or {}).get(_WATERMARK)
-        watermark = None if told is None else int(told)
+        written = (table.schema.metadata or {}).get(_WATERMARK)
+        watermark = None if written is None else int(written)
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         raise NewnormalError("COLUMNAR_BROKEN", f"no Arrow IPC stream: {_short(error)}") from error
     columns = []
@@ -79,8 +79,8 @@ def watermark(message: bytes) -> int | None:
     """
     try:
         with pa.ipc.open_stream(message) as reader:
-            told = (reader.schema.metadata or {}).get(_WATERMARK)
-        return None if told is None else int(told)
+            written = (reader.schema.metadata or {}).get(_WATERMARK)
+        return None if written is None else int(written)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise NewnormalError("COLUMNAR_BROKEN", f"no Arrow IPC stream: {_short(error)}") from error
 
@@ -111,7 +111,7 @@ class ColumnarDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         schema = self.record.arrow_schema()
-        tables, refused, told = [], [], []
+        tables, refused, watermarks = [], [], []
         for row, value in enumerate(messages.values):
             try:
                 table, watermark = decode(value.as_buffer() if value.is_valid else b"", schema)
@@ -119,11 +119,11 @@ class ColumnarDecoder(Decoder):
                 refused.append((row, error.code, error.what))
                 continue
             if watermark is not None:
-                told.append((row, min(max(watermark, NEVER), END_OF_TIME)))
+                watermarks.append((row, min(max(watermark, NEVER), END_OF_TIME)))
             if table.num_rows:
                 tables.append(table.append_column(ROW, pa.array(np.full(table.num_rows, row, np.int32))))
         empty = schema.append(pa.field(ROW, pa.int32())).empty_table()
-        return Decoded(pa.concat_tables(tables) if tables else empty, refused, told)
+        return Decoded(pa.concat_tables(tables) if tables else empty, refused, watermarks)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         """The records without the writer's watermark: it was about the place of the message in the log."""

@@ -31,14 +31,14 @@ def decoded_bytes(message: pa.Buffer) -> int:
     """
     if message.size < 4 or message[:4].to_pybytes() != b"\xff\xff\xff\xff":
         return int(message.size)
-    found = 0
+    total = 0
     try:
         for part in pa.ipc.MessageReader.open_stream(message):
             if part.type in ("dictionary", "record batch"):
-                found += _of_part(part.metadata.to_pybytes(), part.body, part.type == "dictionary")
+                total += _of_part(part.metadata.to_pybytes(), part.body, part.type == "dictionary")
     except (pa.ArrowException, OSError, struct.error):
-        return max(found, int(message.size))  # the decoder says what is wrong with it
-    return max(found, int(message.size))
+        return max(total, int(message.size))  # the decoder says what is wrong with it
+    return max(total, int(message.size))
 
 
 def _of_part(metadata: bytes, body: pa.Buffer, is_dictionary: bool) -> int:
@@ -48,14 +48,14 @@ def _of_part(metadata: bytes, body: pa.Buffer, is_dictionary: bool) -> int:
     if is_dictionary:
         batch = _table(metadata, batch, _DATA)
     buffers = _table(metadata, batch, _BUFFERS)
-    compressed, found = _field(metadata, batch, _COMPRESSION) != 0, 0
+    compressed, total = _field(metadata, batch, _COMPRESSION) != 0, 0
     for nth in range(_number("<I", metadata, buffers)):
         begin, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * nth)
         becomes = -1  # not compressed
         if compressed and length >= 8:
             becomes = struct.unpack("<q", body[begin : begin + 8].to_pybytes())[0]
-        found += length if becomes < 0 else min(becomes, _MOST)
-    return found
+        total += length if becomes < 0 else min(becomes, _MOST)
+    return total
 
 
 def _table(data: bytes, table: int, field: int) -> int:

@@ -58,7 +58,7 @@ class HeartbeatSender:
         bootstrap: ``host:port`` of a broker.
         topics: Names of existing topics.
         every: Seconds between two heartbeats.
-        told: Called with each heartbeat once it stands in the log, in the thread of the heartbeats.
+        on_delivery: Called with each heartbeat once it stands in the log, in the thread of the heartbeats.
         ends: Gives the next offset of each partition of these and other topics, as lately known; messages in any of
             them count. ``None``: heartbeats are never rare.
         quiet: See `QUIET_SECONDS`.
@@ -70,12 +70,12 @@ class HeartbeatSender:
         bootstrap: str,
         topics: Sequence[str],
         every: float = HEARTBEAT_SECONDS,
-        told: Callable[[Beat], None] | None = None,
+        on_delivery: Callable[[Beat], None] | None = None,
         ends: Callable[[], Mapping[tuple[str, int], int]] | None = None,
         quiet: float = QUIET_SECONDS,
         rare: float = RARE_SECONDS,
     ) -> None:
-        self.topics, self.every, self.told, self.stopping = topics, every, told, threading.Event()
+        self.topics, self.every, self.on_delivery, self.stopping = topics, every, on_delivery, threading.Event()
         self.ends, self.quiet, self.rare = ends, quiet, rare
         self._next: dict[tuple[str, int], int] = {}
         self._ended: Mapping[tuple[str, int], int] = {}
@@ -138,13 +138,13 @@ class HeartbeatSender:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         if error is None and topic is not None and partition is not None and offset is not None:
             self._reached((topic, partition), offset, offset + 1)
-            if self.told:
-                self.told(Beat(topic, partition, offset, message.timestamp()[1]))
+            if self.on_delivery:
+                self.on_delivery(Beat(topic, partition, offset, message.timestamp()[1]))
 
     def _places(self) -> list[tuple[str, int]]:
         """All partitions of the topics; an empty list while Kafka does not answer."""
         try:
-            found = self.producer.list_topics(timeout=self.every).topics
-            return [(topic, partition) for topic in self.topics for partition in sorted(found[topic].partitions)]
+            existing = self.producer.list_topics(timeout=self.every).topics
+            return [(topic, partition) for topic in self.topics for partition in sorted(existing[topic].partitions)]
         except (KafkaException, KeyError):
             return []

@@ -18,8 +18,7 @@ from pydantic import ConfigDict, ValidationError
 from engine.columns.dictionaries import compact
 from engine.formats.dead_letters import payload_text
 from engine.formats.instants import ACCEPTED, instant, instants
-from engine.formats.misspelt import misspelt, near
-from engine.formats.refusals import explain, unknown
+from engine.formats.refusals import explain, misspelt, near, unknown
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record, TimeMs, unwrap
@@ -133,24 +132,24 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
     if not isinstance(fields, dict):
         what = f"a JSON object is accepted, not {type(fields).__name__}: {payload_text(value)[:80]}"
         raise NewnormalError(JSON_MALFORMED, what)
-    given = {name: field for name, field in fields.items() if field is not None}
-    for name in misspelt(given, record):
+    present = {name: field for name, field in fields.items() if field is not None}
+    for name in misspelt(present, record):
         raise NewnormalError(FIELD_INVALID, unknown(name, record))
     for name, info in record.model_fields.items():
         alias = info.alias or name
-        field = given.get(alias)
+        field = present.get(alias)
         if isinstance(field, float) and _plain(info) is int and field.is_integer():
-            given[alias] = _whole(value or b"", alias) if abs(field) >= _EXACT else int(field)
+            present[alias] = _whole(value or b"", alias) if abs(field) >= _EXACT else int(field)
         elif isinstance(field, str) and name in _instants(record):
             try:
-                given[alias] = instant(field)
+                present[alias] = instant(field)
             except ValueError:
                 what = f"{alias}: {field[:60]!r} is no time; accepted: {ACCEPTED}"
                 raise NewnormalError(FIELD_INVALID, what) from None
     try:
-        columns = _strict(record).model_validate(given).model_dump()
+        columns = _strict(record).model_validate(present).model_dump()
     except ValidationError as error:
-        raise NewnormalError(FIELD_INVALID, explain(error, record, given)) from None
+        raise NewnormalError(FIELD_INVALID, explain(error, record, present)) from None
     for name, column in columns.items():
         if (number := _beyond(column)) is not None:
             alias = record.model_fields[name].alias or name
@@ -184,7 +183,7 @@ def _beyond(value: Any) -> Decimal | None:
     if isinstance(value, int):
         return None if -(2**63) <= value < 2**63 else Decimal(value)
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return next((number for some in inner if (number := _beyond(some)) is not None), None)
+    return next((number for element in inner if (number := _beyond(element)) is not None), None)
 
 
 def _plain(info: Any) -> Any:
@@ -256,8 +255,8 @@ def _strict(record: type[Record]) -> type[Record]:
 
 def _defaults(record: type[Record]) -> list[pl.Expr]:
     optional = {name: info for name, info in record.model_fields.items() if not info.is_required()}
-    given = {name: info.get_default(call_default_factory=True) for name, info in optional.items()}
-    return [pl.col(name).fill_null(pl.lit(value)) for name, value in given.items() if value is not None]
+    defaults = {name: info.get_default(call_default_factory=True) for name, info in optional.items()}
+    return [pl.col(name).fill_null(pl.lit(value)) for name, value in defaults.items() if value is not None]
 
 
 def _exact(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame | None:

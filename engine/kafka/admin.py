@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from engine.kafka.asking import AskingClient, forbidden
+from engine.kafka.diagnosis import DiagnosingClient, forbidden
 from engine.spec.errors import NewnormalError
 
 _SLICE_SECONDS = 2.0
@@ -47,12 +47,12 @@ def ensure_topics(
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
     """
-    client = AskingClient(bootstrap)
+    client = DiagnosingClient(bootstrap)
     deadline = time.monotonic() + timeout
-    wanted = topics.keys() - _present(client, bootstrap, timeout)
+    missing = topics.keys() - _present(client, bootstrap, timeout)
     news = [
         NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(topics[name]))
-        for name in sorted(wanted)
+        for name in sorted(missing)
     ]
     created = []
     for name, future in client.create_topics(news, request_timeout=timeout).items() if news else ():
@@ -68,7 +68,7 @@ def ensure_topics(
         except TimeoutError:
             what = f"{name}: no answer within {timeout:g} s"
             raise NewnormalError("TOPIC_NOT_CREATED", what, bootstrap) from None
-    while lacking := topics.keys() - _present(client, bootstrap, timeout) or _unready(client, bootstrap, wanted):
+    while lacking := topics.keys() - _present(client, bootstrap, timeout) or _unready(client, bootstrap, missing):
         if time.monotonic() > deadline:
             raise NewnormalError("TOPIC_NOT_CREATED", f"{', '.join(sorted(lacking))} did not appear", bootstrap)
         time.sleep(0.05)
@@ -76,13 +76,13 @@ def ensure_topics(
 
 
 def change_configs(
-    bootstrap: str, wanted: Mapping[str, Mapping[str, str]], timeout: float = 30.0
+    bootstrap: str, configs: Mapping[str, Mapping[str, str]], timeout: float = 30.0
 ) -> dict[str, dict[str, tuple[str, str]]]:
     """Changes the configuration of existing topics where it differs; topics that do not exist are left out.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        wanted: The full name of each topic, and the values that it is to have.
+        configs: The full name of each topic, and the values that it is to have.
         timeout: Seconds to wait for the cluster.
 
     Returns:
@@ -91,18 +91,21 @@ def change_configs(
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``, ``TOPIC_NOT_CHANGED``.
     """
-    client = AskingClient(bootstrap)
-    asked = [_resource(name) for name in sorted(wanted.keys() & _present(client, bootstrap, timeout)) if wanted[name]]
+    client = DiagnosingClient(bootstrap)
+    asked = [_resource(name) for name in sorted(configs.keys() & _present(client, bootstrap, timeout)) if configs[name]]
     if not asked:
         return {}
     try:
-        found = {each.name: future.result(timeout) for each, future in client.describe_configs(asked).items()}
+        described = client.describe_configs(asked).items()
+        current = {resource.name: future.result(timeout) for resource, future in described}
         changes = {
-            name: {key: (entries[key].value, new) for key, new in wanted[name].items() if entries[key].value != new}
-            for name, entries in found.items()
+            name: {key: (entries[key].value, new) for key, new in configs[name].items() if entries[key].value != new}
+            for name, entries in current.items()
         }
         changes = {name: changed for name, changed in changes.items() if changed}
-        altered = [_resource(name, {key: new for key, (_, new) in each.items()}) for name, each in changes.items()]
+        altered = [
+            _resource(name, {key: new for key, (_, new) in changed.items()}) for name, changed in changes.items()
+        ]
         for future in client.incremental_alter_configs(altered).values() if altered else ():
             future.result(timeout)
     except (KafkaException, TimeoutError) as error:
@@ -126,7 +129,7 @@ def delete_topics(bootstrap: str, names: Collection[str], timeout: float = 30.0)
         NewnormalError: ``KAFKA_UNREACHABLE``.
         KafkaException: If the broker refuses.
     """
-    client = AskingClient(bootstrap)
+    client = DiagnosingClient(bootstrap)
     there = [name for name in names if name in _listed(client, bootstrap, timeout)]
     for future in client.delete_topics(there, operation_timeout=timeout).values() if there else ():
         try:
@@ -142,7 +145,7 @@ def delete_groups(bootstrap: str, prefix: str, timeout: float = 30.0) -> None:
     Raises:
         KafkaException: If the broker refuses, for example as a group has members.
     """
-    client = AskingClient(bootstrap)
+    client = DiagnosingClient(bootstrap)
     listed = client.list_consumer_groups(request_timeout=timeout).result(timeout).valid
     found = [group.group_id for group in listed if group.group_id.startswith(prefix)]
     for future in client.delete_consumer_groups(found, request_timeout=timeout).values() if found else ():
@@ -155,7 +158,7 @@ def topic_ids(bootstrap: str, topics: Collection[str], timeout: float = 30.0) ->
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
     """
-    client = AskingClient(bootstrap)
+    client = DiagnosingClient(bootstrap)
     present = sorted(_present(client, bootstrap, timeout) & set(topics))
     try:
         asked = client.describe_topics(TopicCollection(present)) if present else {}
@@ -170,16 +173,16 @@ def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 3
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
     """
-    listed = _listed(AskingClient(bootstrap), bootstrap, timeout)
+    listed = _listed(DiagnosingClient(bootstrap), bootstrap, timeout)
     return {name: len(listed[name].partitions) for name in topics if name in listed and listed[name].error is None}
 
 
-def _present(client: AskingClient, bootstrap: str, timeout: float) -> set[str]:
+def _present(client: DiagnosingClient, bootstrap: str, timeout: float) -> set[str]:
     listed = _listed(client, bootstrap, timeout)
     return {name for name, topic in listed.items() if topic.error is None and _led(topic)}
 
 
-def _listed(client: AskingClient, bootstrap: str, timeout: float) -> dict[str, Any]:
+def _listed(client: DiagnosingClient, bootstrap: str, timeout: float) -> dict[str, Any]:
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -197,7 +200,7 @@ def _listed(client: AskingClient, bootstrap: str, timeout: float) -> dict[str, A
                 ) from None
 
 
-def _unready(client: AskingClient, bootstrap: str, topics: Collection[str]) -> set[str]:
+def _unready(client: DiagnosingClient, bootstrap: str, topics: Collection[str]) -> set[str]:
     """New topics with a partition whose leader refuses requests, as it does not know yet that it leads."""
     counts, newest = partition_counts(bootstrap, topics) if topics else {}, OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(name, p): newest for name, count in counts.items() for p in range(count)}

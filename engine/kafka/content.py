@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from engine.address import kafka_options
-from engine.kafka.asking import forbidden
+from engine.kafka.diagnosis import forbidden
 from engine.kafka.skipping import SkippingConsumer
 from engine.spec.errors import NewnormalError
 
@@ -80,9 +80,9 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def bounded_reader(bootstrap: str, group: str, more: Mapping[str, Any] | None = None) -> Consumer:
-    """A consumer of the committed messages that topics hold now; it commits nothing, and tells the end of a partition.
+    """A consumer of the committed messages that topics hold now, which commits nothing and reports a partition's end.
 
-    It is told of that end at once. By default a broker keeps an answer back for half a second where there is nothing
+    It reports that end at once. By default a broker keeps an answer back for half a second where there is nothing
     more to read, which is the case after each transaction: its mark has an offset, but is no message.
 
     Args:
@@ -98,12 +98,12 @@ def bounded_reader(bootstrap: str, group: str, more: Mapping[str, Any] | None = 
 def _whole(reader: Consumer, bootstrap: str, topic: str) -> Spans:
     """All that a topic holds now."""
     try:
-        found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
+        partitions = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
     except KafkaException as failure:
         raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
-    if not found:
+    if not partitions:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    return {(topic, p): bounds(reader, TopicPartition(topic, p)) for p in found}
+    return {(topic, p): bounds(reader, TopicPartition(topic, p)) for p in partitions}
 
 
 def _read(reader: Consumer, bootstrap: str, spans: Spans, together: int = 10_000) -> Iterator[Message]:
@@ -153,5 +153,5 @@ def bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
         time.sleep(0.1)
 
 
-def _failed(bootstrap: str, what: str) -> NewnormalError:
-    return NewnormalError("KAFKA_READ_FAILED", what, bootstrap, "a reachable broker")
+def _failed(bootstrap: str, reason: str) -> NewnormalError:
+    return NewnormalError("KAFKA_READ_FAILED", reason, bootstrap, "a reachable broker")

@@ -19,7 +19,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
-from engine.kafka.asking import AskingClient, forbidden
+from engine.kafka.diagnosis import DiagnosingClient, forbidden
 from engine.kafka.exactly_once import GENERATION, ledger_group
 from engine.spec.errors import NewnormalError
 
@@ -125,8 +125,8 @@ class Ledgers:
 
     def __init__(self, bootstrap: str, ledger: str) -> None:
         self.bootstrap, self.slot = bootstrap, TopicPartition(ledger, 0)
-        self.client = AskingClient(bootstrap)
-        self.groups = self._told(partial(_groups, self.client))
+        self.client = DiagnosingClient(bootstrap)
+        self.groups = self._asked(partial(_groups, self.client))
 
     def written(self, job: str) -> dict[str, int]:
         """The number of the last micro-batch in the output, for each checkpoint that has written."""
@@ -141,11 +141,11 @@ class Ledgers:
 
         The generation of the driver (see `engine.kafka.shard_output`) is in the place of a checkpoint.
         """
-        found = {}
+        entries = {}
         for name, batch in self._committed(ledger_group(job)):
             checkpoint, _, shard = name.partition(".")
-            found[checkpoint, int(shard) if shard else None] = batch
-        return found
+            entries[checkpoint, int(shard) if shard else None] = batch
+        return entries
 
     def _committed(self, prefix: str) -> Iterator[tuple[str, int]]:
         for group in self.groups:
@@ -157,15 +157,15 @@ class Ledgers:
 
     def any_records(self, topics: Collection[str]) -> bool:
         """Whether any of the topics has messages."""
-        known = self.client.list_topics(timeout=_ANSWER_SECONDS).topics
-        places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
+        existing = self.client.list_topics(timeout=_ANSWER_SECONDS).topics
+        places = [TopicPartition(name, p) for name in topics if name in existing for p in existing[name].partitions]
         specs: Any = OffsetSpec
         first, end = (self._offsets(places, spec) for spec in (specs.earliest(), specs.latest()))
         return first != end
 
     def _offsets(self, places: list[TopicPartition], spec: Any) -> list[int]:
         futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
-        return [self._told(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
+        return [self._asked(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
 
     def set_back(self, job: str, checkpoint: str, last: int) -> None:
         """Sets the ledgers of a checkpoint back: ``last`` becomes the number of the last written micro-batch."""
@@ -182,16 +182,17 @@ class Ledgers:
             (future,) = request(request_timeout=_ANSWER_SECONDS).values()
             return future.result(_ANSWER_SECONDS + 1)
 
-        return self._told(ask)
+        return self._asked(ask)
 
-    def _told(self, ask: Callable[[], T]) -> T:
+    def _asked(self, ask: Callable[[], T]) -> T:
+        """The answer to a question; a `NewnormalError` if there is none."""
         try:
             return _answer(ask)
         except (KafkaException, TimeoutError) as error:
             what = f"no answer about what was written before: {error}"
             accepted, now = "a running broker", "nothing was started"
             if isinstance(error, KafkaException) and (
-                told := forbidden(error.args[0], "to ask what was written before", self.bootstrap, now)
+                refusal := forbidden(error.args[0], "to ask what was written before", self.bootstrap, now)
             ):
-                raise told from None
+                raise refusal from None
             raise NewnormalError("KAFKA_UNREACHABLE", what, self.bootstrap, accepted, now) from None

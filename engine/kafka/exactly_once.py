@@ -1,4 +1,4 @@
-"""Exactly-once writes to Kafka: one transaction a micro-batch, with the batch's number committed inside it.
+"""Exactly-once writes to Kafka: one transaction per micro-batch, with the batch's number committed inside it.
 
 With this order a crash at any point neither loses nor doubles output:
   1. Read the ledger: the number of the last batch whose transaction committed (a consumer-group offset).
@@ -27,7 +27,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from engine.address import kafka_options
-from engine.kafka.asking import forbidden
+from engine.kafka.diagnosis import forbidden
 from engine.kafka.patience import NoAnswerError, StoppedError, within
 from engine.runtime.messages import Outgoing
 from engine.spec.errors import NewnormalError
@@ -181,15 +181,14 @@ class TransactionalWriter:
         """Raises errors that waiting does not mend."""
         if error.code() in _FENCED:
             self.close()
-            what = f"another process has begun to write as {self.job}: {error.str()}"
-            raise fenced(what, self.bootstrap)
+            raise fenced(f"another process has begun to write as {self.job}: {error.str()}", self.bootstrap)
         if not (error.retriable() or error.code() in _ABSENT):
             if self._connection:
                 self._connection.abort()
             self.close()
             now = "the micro-batch was not written, and is written again at the next start"
-            if told := forbidden(error, f"to write as {self.job}", self.bootstrap, now):
-                raise told
+            if refusal := forbidden(error, f"to write as {self.job}", self.bootstrap, now):
+                raise refusal
             raise KafkaException(error)
 
     def close(self) -> None:
@@ -199,10 +198,10 @@ class TransactionalWriter:
             self._connection = None
 
 
-def fenced(what: str, bootstrap: str) -> NewnormalError:
+def fenced(reason: str, bootstrap: str) -> NewnormalError:
     """The error of a process whose place another one has taken."""
-    accepted, now = "one process a job and namespace", "the micro-batch was not written"
-    return NewnormalError("JOB_FENCED", what, bootstrap, accepted, now)
+    accepted, now = "one process per job and namespace", "the micro-batch was not written"
+    return NewnormalError("JOB_FENCED", reason, bootstrap, accepted, now)
 
 
 class _Connection:
@@ -241,8 +240,8 @@ class _Connection:
     def write(self, batch_id: int, messages: Sequence[Outgoing]) -> None:
         """Writes one batch in one transaction."""
         self.producer.begin_transaction()
-        for some in messages:
-            self._produce(some)
+        for outgoing in messages:
+            self._produce(outgoing)
         self._flush()
         offsets = [TopicPartition(self.slot.topic, self.slot.partition, batch_id + 1)]
         group = self.consumer.consumer_group_metadata()
@@ -276,12 +275,12 @@ class _Connection:
 
         return self._call("the ledger", committed)
 
-    def _call(self, what: str, call: Callable[[], T]) -> T:
-        return within(_ANSWER_SECONDS + 1.0, call, self.stop, what)
+    def _call(self, name: str, call: Callable[[], T]) -> T:
+        return within(_ANSWER_SECONDS + 1.0, call, self.stop, name)
 
-    def _produce(self, some: Outgoing) -> None:
-        topic, partition, produce = some.topic, some.partition, self.producer.produce
-        for key, value in zip(some.keys.to_pylist(), some.values.to_pylist(), strict=True):
+    def _produce(self, outgoing: Outgoing) -> None:
+        topic, partition, produce = outgoing.topic, outgoing.partition, self.producer.produce
+        for key, value in zip(outgoing.keys.to_pylist(), outgoing.values.to_pylist(), strict=True):
             while True:
                 try:
                     produce(topic, value, key or None, partition)

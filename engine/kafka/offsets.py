@@ -8,7 +8,7 @@ from concurrent.futures import wait
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from engine.kafka.asking import AskingClient
+from engine.kafka.diagnosis import DiagnosingClient
 
 Offsets = Mapping[tuple[str, int], int]
 """Next offset of each partition, by topic and partition."""
@@ -25,7 +25,7 @@ class KafkaOffsets:
 
     def __init__(self, bootstrap: str, topics: Sequence[str], timeout: float = 4.0) -> None:
         self.topics, self._bootstrap, self._timeout = topics, bootstrap, timeout
-        self._client: AskingClient | None = None
+        self._client: DiagnosingClient | None = None
         self._places: list[TopicPartition] = []
 
     def ends(self) -> Offsets:
@@ -72,7 +72,7 @@ class KafkaOffsets:
             self._client = None  # its knowledge of the partitions may be outdated when a broker comes back
             raise
 
-    def _ask(self, client: AskingClient, spec: OffsetSpec, isolation: IsolationLevel) -> Offsets:
+    def _ask(self, client: DiagnosingClient, spec: OffsetSpec, isolation: IsolationLevel) -> Offsets:
         asked = dict.fromkeys(self._places, spec)
         answers = client.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout)
         _, late = wait(answers.values(), self._timeout + 1.0)
@@ -80,8 +80,8 @@ class KafkaOffsets:
             raise TimeoutError(f"no answer within {self._timeout:g} s")
         return {(place.topic, place.partition): future.result().offset for place, future in answers.items()}
 
-    def _connected(self) -> AskingClient:
-        client = self._client = AskingClient(self._bootstrap)
+    def _connected(self) -> DiagnosingClient:
+        client = self._client = DiagnosingClient(self._bootstrap)
         found = client.list_topics(timeout=self._timeout).topics
         self._places = [TopicPartition(t, p) for t in self.topics if t in found for p in found[t].partitions]
         if not self._places:

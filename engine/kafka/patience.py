@@ -23,14 +23,14 @@ class StoppedError(Exception):
     """The wait was ended because the process is to stop; the request may or may not have been carried out."""
 
 
-def within(seconds: float, call: Callable[[], T], stop: threading.Event, what: str) -> T:
+def within(seconds: float, call: Callable[[], T], stop: threading.Event, name: str) -> T:
     """The result of ``call``, made in a thread of its own that is left alone when it does not return.
 
     Args:
         seconds: Longest time to wait.
         call: The call, which must be safe to abandon.
         stop: Event that ends the wait early.
-        what: Name of the call in errors.
+        name: Name of the call in errors.
 
     Raises:
         NoAnswerError: The call did not return in time.
@@ -51,13 +51,13 @@ def within(seconds: float, call: Callable[[], T], stop: threading.Event, what: s
         finally:
             ended.set()
 
-    threading.Thread(target=run, daemon=True, name=what).start()
+    threading.Thread(target=run, daemon=True, name=name).start()
     deadline = time.monotonic() + seconds
     while not ended.wait(_SLICE_SECONDS):
         if stop.is_set():
-            raise StoppedError(what)
+            raise StoppedError(name)
         if time.monotonic() > deadline:
-            raise NoAnswerError(f"{what} was not answered within {seconds:g} s")
+            raise NoAnswerError(f"{name} was not answered within {seconds:g} s")
     if failures:
         raise failures[0]
     return results[0]

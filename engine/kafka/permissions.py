@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from engine.address import client_options
-from engine.kafka.asking import AskingClient
+from engine.kafka.diagnosis import DiagnosingClient
 from engine.spec.errors import NewnormalError
 
 _SECONDS = 15.0
@@ -28,9 +28,9 @@ def check_topics(bootstrap: str, reads: Collection[str], writes: Collection[str]
     """
     if client_options(bootstrap).get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
         return
-    client: Any = AskingClient(bootstrap)
-    wanted = [(topic, AclOperation.READ) for topic in reads] + [(topic, AclOperation.WRITE) for topic in writes]
-    names = sorted({topic for topic, _ in wanted})
+    client: Any = DiagnosingClient(bootstrap)
+    needed = [(topic, AclOperation.READ) for topic in reads] + [(topic, AclOperation.WRITE) for topic in writes]
+    names = sorted({topic for topic, _ in needed})
     futures = client.describe_topics(
         TopicCollection(names), include_authorized_operations=True, request_timeout=_SECONDS
     )
@@ -39,10 +39,10 @@ def check_topics(bootstrap: str, reads: Collection[str], writes: Collection[str]
         try:
             allowed[topic] = future.result(_SECONDS + 1).authorized_operations or ()
         except (KafkaException, TimeoutError):
-            continue  # what cannot be asked is told by the job that needs it
-    lacks = {operation: sorted(t for t, o in wanted if o is operation and t in allowed and o not in allowed[t])
+            continue  # the job that needs such a topic reports it
+    lacks = {operation: sorted(t for t, o in needed if o is operation and t in allowed and o not in allowed[t])
              for operation in (AclOperation.READ, AclOperation.WRITE)}  # fmt: skip
-    missing = [f"{operation.name.title()} on {', '.join(found)}" for operation, found in lacks.items() if found]
+    missing = [f"{operation.name.title()} on {', '.join(topics)}" for operation, topics in lacks.items() if topics]
     if missing:
         what = f"Kafka does not allow this user: {'; '.join(missing)}"
         accepted = "these ACLs; `newnormal acls` lists all that are needed"

@@ -28,8 +28,8 @@ from engine.kafka.exactly_once import GENERATION, Shard, TransactionalWriter, fe
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS
 
-TURN = "newnormal.turn"
-"""Name of the property by which a driver gives its tasks the `Turn` of their micro-batch."""
+ASSIGNMENT = "newnormal.assignment"
+"""Name of the property by which a driver gives its tasks the `Assignment` of their micro-batch."""
 _kept: dict[tuple[str, int], tuple[tuple[str, int], TransactionalWriter]] = {}
 """In a Python worker: the latest writer of each job and shard, with the checkpoint and the generation it is for."""
 
@@ -56,8 +56,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What the tasks of one micro-batch are told by their driver.
+class Assignment:
+    """What the driver passes to the tasks of one micro-batch.
 
     Args:
         batch: Number of the micro-batch.
@@ -72,15 +72,15 @@ class Turn:
     floor: int
 
     def text(self) -> str:
-        """The turn as JSON.
+        """The assignment as JSON.
 
-        >>> Turn.of(Turn(3, "c", 1, -1).text())
-        Turn(batch=3, checkpoint='c', generation=1, floor=-1)
+        >>> Assignment.of(Assignment(3, "c", 1, -1).text())
+        Assignment(batch=3, checkpoint='c', generation=1, floor=-1)
         """
         return json.dumps(asdict(self))
 
     @classmethod
-    def of(cls, text: str) -> Turn:
+    def of(cls, text: str) -> Assignment:
         """Inverse of `text`."""
         return cls(**json.loads(text))
 
@@ -101,9 +101,9 @@ class Claim:
     floor: int
     shards: Mapping[int, int]
 
-    def turn(self, batch: int) -> Turn:
-        """What the tasks of a micro-batch are told."""
-        return Turn(batch, self.checkpoint, self.generation, self.floor)
+    def assignment(self, batch: int) -> Assignment:
+        """What the driver passes to the tasks of a micro-batch."""
+        return Assignment(batch, self.checkpoint, self.generation, self.floor)
 
     def missing(self, batch: int, messages: Iterable[Outgoing]) -> Iterator[Outgoing]:
         """The messages of a micro-batch that shards have not written by themselves before the driver began to write.
@@ -157,7 +157,7 @@ def claim(place: Place, checkpoint: str, shards: int, stop: threading.Event) -> 
     return Claim(checkpoint, generation, fence(None), {shard: batch for shard, batch in written.items() if batch >= 0})
 
 
-def write(place: Place, turn: Turn, shard: int, messages: Iterable[Outgoing]) -> bool:
+def write(place: Place, assignment: Assignment, shard: int, messages: Iterable[Outgoing]) -> bool:
     """Writes the output of a shard in the process that computed it; returns whether this call wrote it.
 
     The writer is kept for the shard's next micro-batch. If another process writes that, it fences this writer, which
@@ -166,11 +166,11 @@ def write(place: Place, turn: Turn, shard: int, messages: Iterable[Outgoing]) ->
     Raises:
         NewnormalError: ``JOB_FENCED`` if another driver runs the job now; ``KAFKA_NOT_ALLOWED``.
     """
-    key, current = (place.job, shard), (turn.checkpoint, turn.generation)
+    key, current = (place.job, shard), (assignment.checkpoint, assignment.generation)
     kept_for, writer = _kept.get(key, (None, None))
     if writer is None or kept_for != current:
         if writer is not None:
             writer.close()
-        writer = place.writer(turn.checkpoint, shard=Shard(shard, turn.generation, turn.floor))
+        writer = place.writer(assignment.checkpoint, shard=Shard(shard, assignment.generation, assignment.floor))
         _kept[key] = current, writer
-    return writer.write(turn.batch, messages)
+    return writer.write(assignment.batch, messages)

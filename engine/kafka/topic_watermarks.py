@@ -45,15 +45,15 @@ def _newest(reader: Consumer, topic: str, partition: int) -> int:
     least, few = high, _FEW
     while least > low:
         most, least, few = least, max(low, least - few), 8 * few
-        told = [_told(value) for value in _between(reader, TopicPartition(topic, partition, least), most)]
-        if (newest := max(told, default=NEVER)) > NEVER:
+        watermarks = [_watermark(value) for value in _between(reader, TopicPartition(topic, partition, least), most)]
+        if (newest := max(watermarks, default=NEVER)) > NEVER:
             return newest
     return NEVER
 
 
 def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
     """The values of the messages of a partition, from a position up to an offset."""
-    found: list[bytes] = []
+    values: list[bytes] = []
     reader.assign([place])
     deadline = time.monotonic() + _SECONDS
     try:
@@ -63,8 +63,8 @@ def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     continue  # librdkafka tries again
                 if error is not None or (message.offset() or 0) >= end:
-                    return found
-                found.append(message.value() or b"")
+                    return values
+                values.append(message.value() or b"")
         raise NewnormalError(
             "KAFKA_READ_FAILED", f"{place.topic}: no answer within {_SECONDS:g} s", accepted="a reachable broker"
         )
@@ -72,7 +72,7 @@ def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
         reader.unassign()
 
 
-def _told(message: bytes) -> int:
+def _watermark(message: bytes) -> int:
     try:
         watermark = columnar.watermark(message)
     except NewnormalError:

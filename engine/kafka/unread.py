@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.formats.heartbeat import HEARTBEAT
-from engine.kafka.asking import AskingClient
 from engine.kafka.content import between
+from engine.kafka.diagnosis import DiagnosingClient
 from engine.kafka.offsets import KafkaOffsets
 
 COUNTED = 1_000
@@ -34,7 +34,7 @@ def unread(bootstrap: str, topics: Sequence[str], read: Mapping[str, Mapping[str
         KafkaException: Kafka does not answer; a `TimeoutError` if it takes too long.
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker falls silent while the messages are read.
     """
-    existing = AskingClient(bootstrap).list_topics(timeout=_SECONDS).topics
+    existing = DiagnosingClient(bootstrap).list_topics(timeout=_SECONDS).topics
     asked = KafkaOffsets(bootstrap, [topic for topic in topics if topic in existing])
     if not asked.topics:
         return 0

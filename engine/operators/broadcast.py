@@ -37,12 +37,12 @@ class Broadcast(TwoSided):
     where: str = ""
     how: How = "inner"
 
-    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
-        return super().late_forms(given[: self.split])
+    def late_forms(self, inputs: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return super().late_forms(inputs[: self.split])
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        require(self.identity, pa.schema([given.field(name) for name in self.right]), "Broadcast(identity)")
-        pair = pa.schema([given.field(self.time), *pair_columns(self, self.on, given)])
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        require(self.identity, pa.schema([columns.field(name) for name in self.right]), "Broadcast(identity)")
+        pair = pa.schema([columns.field(self.time), *pair_columns(self, self.on, columns)])
         if self.where:
             after([Where(self.where)], pair, "Broadcast(where)")
         return pair

@@ -84,13 +84,13 @@ class EachKey(Logic):
             due = int(turn.timer[i])
             timer = Timer(int(turn.time[i]), None if due == NO_TIMER else due)
             if record is None:
-                made = list(self.callback.on_timer(state, timer))
+                emitted = list(self.callback.on_timer(state, timer))
             else:
-                made = list(self.callback.on_record(record, state, timer))
+                emitted = list(self.callback.on_record(record, state, timer))
             turn.state["json"][i] = orjson.dumps(state).decode()
             turn.timer[i] = NO_TIMER if timer.at is None else timer.at
-            rows += [i] * len(made)
-            results += made
+            rows += [i] * len(emitted)
+            results += emitted
         names = dict.fromkeys(name for result in results for name in result)
         columns = {name: objects([result.get(name) for result in results]) for name in names}
         if rows:

@@ -19,11 +19,11 @@ from engine.spec.steps import Columns, Step, after
 class PassThrough(Operator):
     """No operator: every record is a result as it is."""
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         return None
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        return given
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        return columns
 
     def result_grid(self, given: Grid | None) -> Grid | None:
         return given
@@ -35,11 +35,11 @@ class Transform(Operator):
 
     steps: tuple[Step, ...]
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         return None
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        return after(self.steps, given)
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        return after(self.steps, columns)
 
     def result_ahead(self, ahead: int) -> int:
         """A time that an expression sets is taken as it is."""
@@ -51,8 +51,8 @@ class Transform(Operator):
     @property
     def _keeps_time(self) -> bool:
         end = BOUNDS[1]
-        columns = [dict(step.columns) for step in self.steps if isinstance(step, Columns)]
-        return all(some.get(end, end) in (end, f'"{end}"') for some in columns)
+        settings = [dict(step.columns) for step in self.steps if isinstance(step, Columns)]
+        return all(expressions.get(end, end) in (end, f'"{end}"') for expressions in settings)
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Chain(Operator):
 
     parts: tuple[Operator, ...]
 
-    def state_forms(self, given: pa.Schema | None) -> dict[str, StateForm]:
+    def state_forms(self, columns: pa.Schema | None) -> dict[str, StateForm]:
         """The form of each operator's state by the scope in which it lies (`scope`)."""
         forms = {}
         for number, part in enumerate(self.parts):
-            if form := part.state_form(given):
+            if form := part.state_form(columns):
                 forms[self.scope(number)] = form
-            given = None if given is None else part.results(given)
+            columns = None if columns is None else part.results(columns)
         return forms
 
     @staticmethod
@@ -85,10 +85,10 @@ class Chain(Operator):
 
     def aheads(self) -> list[int]:
         """For each operator how far its records lie before their time, see `Operator.result_ahead`; milliseconds."""
-        found = [0]
+        aheads = [0]
         for part in self.parts:
-            found.append(part.result_ahead(found[-1]))
-        return found[:-1]
+            aheads.append(part.result_ahead(aheads[-1]))
+        return aheads[:-1]
 
     def result_ahead(self, ahead: int) -> int:
         for part in self.parts:
@@ -100,14 +100,14 @@ class Chain(Operator):
             given = part.result_grid(given)
         return given
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        schema: pa.Schema | None = given
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        after_part: pa.Schema | None = columns
         for part in self.parts:
-            schema = None if schema is None else part.results(schema)
-        return schema
+            after_part = None if after_part is None else part.results(after_part)
+        return after_part
 
-    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
-        forms = list(self.parts[0].late_forms(given))
+    def late_forms(self, inputs: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        forms = list(self.parts[0].late_forms(inputs))
         for before, part in pairwise(self.parts):  # only revisions of windows are behind the watermark
             revised = before.revised if isinstance(before, WindowAggregate) else None
             forms += part.late_forms([revised]) if revised else []

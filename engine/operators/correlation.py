@@ -49,9 +49,9 @@ class Correlation(TwoSided):
     def result_time(self, time: str) -> str:
         return END
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
         for column, side in ((self.x, self.left), (self.y, self.right)):
-            require([column], pa.schema([given.field(name) for name in side]), "Correlation")
-        keys = [field for field in pair_columns(self, self.key, given) if field.name in self.key]
+            require([column], pa.schema([columns.field(name) for name in side]), "Correlation")
+        keys = [field for field in pair_columns(self, self.key, columns) if field.name in self.key]
         bounds = [pa.field(name, pa.int64(), False) for name in ("window_start", END)]
         return pa.schema([*keys, *bounds, ("pairs", pa.int64()), ("correlation", pa.float64())])

@@ -23,9 +23,9 @@ class Deduplicate(EventTimeOrdered):
     by: tuple[str, ...] = ()
     within: DurationField = DurationField("within", "1h")
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        require(self.by, given, "Deduplicate(by)")
-        return given
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        require(self.by, columns, "Deduplicate(by)")
+        return columns
 
     @property
     def within_ms(self) -> int:

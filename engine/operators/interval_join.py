@@ -30,8 +30,8 @@ class IntervalJoin(TwoSided):
     upper: DurationField = DurationField("upper", signed=True)
     how: How = "inner"
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        return pa.schema([given.field(self.time), *pair_columns(self, self.key, given)])
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        return pa.schema([columns.field(self.time), *pair_columns(self, self.key, columns)])
 
     def __post_init__(self) -> None:
         check_choice(self.how, How, "IntervalJoin(how)")

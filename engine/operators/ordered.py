@@ -30,5 +30,5 @@ class EventTimeOrdered(Operator):
         """This operator for a stream with this key and time column."""
         return replace(self, key=key, time=time, loops=loops)
 
-    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
-        return [form for number, form in enumerate(given) if number not in self.loops]
+    def late_forms(self, inputs: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return [form for number, form in enumerate(inputs) if number not in self.loops]

@@ -79,16 +79,16 @@ class Pattern(EventTimeOrdered):
         if wrong:
             raise NewnormalError("PATTERN_INVALID", wrong, "pattern", "events that follow one another")
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
         names = [self.time, *(name for name in self.columns if name != self.time)]
-        require([*self.key, *names], given, "Pattern(columns)")
-        captured = [(f"{event.name}_{name}", given.field(name).type) for event in self.taken for name in names]
+        require([*self.key, *names], columns, "Pattern(columns)")
+        captured = [(f"{event.name}_{name}", columns.field(name).type) for event in self.taken for name in names]
         before: list[tuple[str, pa.DataType]] = []
         for event in self.events:
-            seen = pa.schema([*given, *(pair for pair in before if pair[0] not in given.names)])
+            seen = pa.schema([*columns, *(pair for pair in before if pair[0] not in columns.names)])
             after([Where(event.where)], seen, f"event {event.name}")
             before += [pair for pair in captured if pair[0].startswith(f"{event.name}_")]
-        return pa.schema([*(given.field(name) for name in (*self.key, self.time)), *captured])
+        return pa.schema([*(columns.field(name) for name in (*self.key, self.time)), *captured])
 
     @property
     def within_ms(self) -> int:
@@ -107,9 +107,9 @@ class Pattern(EventTimeOrdered):
 
     def absent(self, stage: int) -> list[Event]:
         """The absent events that must not come while a run has taken ``stage`` records."""
-        seen, found = 0, []
+        seen, absent = 0, []
         for event in self.events:
             seen += event.how != "absent"
             if event.how == "absent" and seen == stage:
-                found.append(event)
-        return found
+                absent.append(event)
+        return absent

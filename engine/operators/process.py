@@ -10,7 +10,7 @@ from engine.operators.ordered import EventTimeOrdered
 from engine.operators.turn import Logic
 from engine.spec.columns import require
 from engine.spec.duration import DurationField
-from engine.spec.state_form import StateForm, said, types
+from engine.spec.state_form import StateForm, described, types
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Process(EventTimeOrdered):
     logic: Logic
     idle_after: DurationField = DurationField("idle_after", "", empty=True)
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         """A state is what the logic says that it keeps; the logic itself may change."""
         kept = {f"state {name}": type(value).__name__ for name, value in self.logic.columns().items()}
-        return StateForm({"operator": "Process", "key": said(self.key), "time": self.time}, types(given) | kept)
+        return StateForm({"operator": "Process", "key": described(self.key), "time": self.time}, types(columns) | kept)
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        require(self.logic.needs(), given, f"process({type(self.logic).__name__})")
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        require(self.logic.needs(), columns, f"process({type(self.logic).__name__})")
         return None
 
     @property

@@ -44,7 +44,7 @@ class SequenceAggregate(EventTimeOrdered):
     def result_time(self, time: str) -> str:
         return "window_end"
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
-        require(self.windows.names, given, repr(self.windows))
-        require_numbers(self.windows.names, given, repr(self.windows))
-        return window_results(self.key, self.aggregates, ["revision"], given)
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
+        require(self.windows.names, columns, repr(self.windows))
+        require_numbers(self.windows.names, columns, repr(self.windows))
+        return window_results(self.key, self.aggregates, ["revision"], columns)

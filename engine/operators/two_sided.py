@@ -40,9 +40,9 @@ class TwoSided(EventTimeOrdered):
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         """The stored columns of both sides evolve; each keeps the name that it has in a pair."""
-        form = super().state_form(given)
+        form = super().state_form(columns)
         assert form is not None
         names = Sides(self, ()).right_names
         return StateForm(form.fixed, {**form.columns, **{f"{name} of the right": pair for name, pair in names.items()}})
@@ -52,7 +52,7 @@ class TwoSided(EventTimeOrdered):
         return replace(self, split=split, left=tuple(left), right=tuple(right))
 
 
-def pair_columns(config: TwoSided, on: Sequence[str], given: pa.Schema) -> list[pa.Field]:
+def pair_columns(config: TwoSided, on: Sequence[str], columns: pa.Schema) -> list[pa.Field]:
     """The columns of a pair: first those of the left stream, then those of the right stream.
 
     Raises:
@@ -60,10 +60,10 @@ def pair_columns(config: TwoSided, on: Sequence[str], given: pa.Schema) -> list[
     """
     where = f"{type(config).__name__}"
     for side in (config.left, config.right):
-        require(on, pa.schema([given.field(name) for name in side]), where)
+        require(on, pa.schema([columns.field(name) for name in side]), where)
     sides = Sides(config, on)
     names = [*sides.left_names.items(), *((c, name) for c, name in sides.right_names.items() if c not in on)]
-    return [pa.field(name, given.field(column).type) for column, name in names]
+    return [pa.field(name, columns.field(column).type) for column, name in names]
 
 
 class Sides:

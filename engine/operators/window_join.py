@@ -34,6 +34,6 @@ class WindowJoin(TwoSided):
     def result_time(self, time: str) -> str:
         return END
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
         bounds = [pa.field(name, pa.int64(), False) for name in ("window_start", END)]
-        return pa.schema([*pair_columns(self, self.key, given), *bounds])
+        return pa.schema([*pair_columns(self, self.key, columns), *bounds])

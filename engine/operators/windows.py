@@ -14,33 +14,33 @@ from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 from engine.spec.grid import Grid
 from engine.spec.operator import Operator
-from engine.spec.state_form import StateForm, said, types
+from engine.spec.state_form import StateForm, described, types
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
 
 BOUNDS = ("window_start", "window_end")
-TOLD = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
+PANE_COLUMNS = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
 """Columns that distinguish the results of one window, and their types."""
 TRIGGER_STATE = ("__fresh", "__opened")
 """Columns of the table of open windows: the state of their pane."""
 
 
 def window_results(
-    key: Sequence[str], aggregates: Mapping[str, AnyAggregate], told: Sequence[str], given: pa.Schema
+    key: Sequence[str], aggregates: Mapping[str, AnyAggregate], added: Sequence[str], columns: pa.Schema
 ) -> pa.Schema:
-    """The columns of the results of windows: the key, `BOUNDS`, the aggregates, and some of `TOLD`.
+    """The columns of the results of windows: the key, `BOUNDS`, the aggregates, and those ``added`` of `PANE_COLUMNS`.
 
     Raises:
         NewnormalError: ``COLUMN_UNKNOWN``; ``AGGREGATE_INVALID``.
     """
-    require(key, given, "key_by()")
-    types = result_types(aggregates, given, key)
-    if taken := [name for name in (*key, *types) if name in (*BOUNDS, *TOLD)]:
+    require(key, columns, "key_by()")
+    types = result_types(aggregates, columns, key)
+    if taken := [name for name in (*key, *types) if name in (*BOUNDS, *PANE_COLUMNS)]:
         what = f"{', '.join(taken)} has the name of a column that the results of windows have"
-        accepted = f"other names than {', '.join((*BOUNDS, *TOLD))}"
+        accepted = f"other names than {', '.join((*BOUNDS, *PANE_COLUMNS))}"
         raise NewnormalError("NAME_RESERVED", what, "aggregate()", accepted, "no job")
-    keys, bounds = [given.field(name) for name in key], [pa.field(name, pa.int64(), False) for name in BOUNDS]
-    return pa.schema([*keys, *bounds, *types.items(), *((name, TOLD[name]) for name in told)])
+    keys, bounds = [columns.field(name) for name in key], [pa.field(name, pa.int64(), False) for name in BOUNDS]
+    return pa.schema([*keys, *bounds, *types.items(), *((name, PANE_COLUMNS[name]) for name in added)])
 
 
 @dataclass(frozen=True)
@@ -86,25 +86,26 @@ class WindowAggregate(Operator):
         plain = self.fires == AfterWatermark() and self.evictor is None and self.panes == ACCUMULATING
         return plain and isinstance(self.window, Sliding) and self.window.shares_slices
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         """Aggregates may be added and taken away; the columns that they read keep their types.
 
         A trigger may be added to windows that had none, if their results accumulate as before.
         """
         fixed = {"operator": "WindowAggregate", "kept as": "slices" if self.shared else "windows"}
-        fixed |= {"key": said(self.key), "time": self.time, "windows": said(self.window)}
-        fixed |= {"allowed lateness": said(self.allowed_lateness)}
+        fixed |= {"key": described(self.key), "time": self.time, "windows": described(self.window)}
+        fixed |= {"allowed lateness": described(self.allowed_lateness)}
         if not self.shared:
-            fixed |= {"trigger": said(self.fires), "panes": said(self.panes), "evictor": said(self.evictor)}
+            own = {"trigger": self.fires, "panes": self.panes, "evictor": self.evictor}
+            fixed |= {name: described(value) for name, value in own.items()}
         if any(isinstance(aggregate, Signed) for aggregate in self.aggregates.values()):
             fixed |= {"retractions": "taken off"}
         plain = replace(self, trigger=None)
         added = self.fires != AfterWatermark() and plain.fires == AfterWatermark() and self.panes == ACCUMULATING
-        takes = plain.state_form(given) if added and not self.evictor else None
+        takes = plain.state_form(columns) if added and not self.evictor else None
         named = [getattr(a, name, None) for a in self.aggregates.values() for name in ("column", "by")]
         read = {name for name in named if isinstance(name, str)}
-        columns = types(given) if self.evictor else types(given, *sorted(read)) if read else {}
-        return StateForm(fixed, columns, takes.fixed if takes else {})
+        stored = types(columns) if self.evictor else types(columns, *sorted(read)) if read else {}
+        return StateForm(fixed, stored, takes.fixed if takes else {})
 
     @property
     def sliding(self) -> Sliding:
@@ -123,8 +124,8 @@ class WindowAggregate(Operator):
         """The evictor that says which records of a window count; ``None`` if all do."""
         return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
 
-    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
-        return given
+    def late_forms(self, inputs: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return inputs
 
     @property
     def revised(self) -> pa.Schema | None:
@@ -139,7 +140,7 @@ class WindowAggregate(Operator):
         )
 
     @property
-    def told(self) -> list[str]:
+    def pane_columns(self) -> list[str]:
         """Names of the columns that distinguish the results of one window."""
         return ["pane", "timing", "revision", *self._taken_back]
 
@@ -147,9 +148,9 @@ class WindowAggregate(Operator):
     def _taken_back(self) -> list[str]:
         return ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
         check_names([*self.key, *self.aggregates, *self.fires.shown], "aggregate()")
-        return window_results(self.key, self.aggregates, self.told, given)
+        return window_results(self.key, self.aggregates, self.pane_columns, columns)
 
     def result_ahead(self, ahead: int) -> int:
         return 1

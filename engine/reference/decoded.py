@@ -13,13 +13,13 @@ from engine.spec.steps import row_by_row
 
 def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any], arrived: int = NEVER) -> list[dict[str, Any]]:
     """The records that a job makes of a decoded record: after the steps, with the columns of `schema`."""
-    found = []
+    records = []
     for number, source in enumerate(inputs):
         if topic in source.formats:
             stamp = {} if source.clock == "event" else {source.time: arrived}
-            made = row_by_row(source.steps, [record | stamp], source.decoded())
-            found += [_row(inputs, number, row) for row in made if row[source.time] is not None]
-    return found
+            stepped = row_by_row(source.steps, [record | stamp], source.decoded())
+            records += [_row(inputs, number, row) for row in stepped if row[source.time] is not None]
+    return records
 
 
 def _row(inputs: Sequence[Source], number: int, row: dict[str, Any]) -> dict[str, Any]:

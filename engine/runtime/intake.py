@@ -58,7 +58,7 @@ def read(job: Job, tables: Iterable[pa.Table], shard: int = 0, state: Segments |
         shard: The shard that reads them. Bad messages of broadcast topics are reported by the first one only.
         state: The state of the shard, which gets the keys that it has met if a source bounds their number.
     """
-    known = KnownKeys(state) if state is not None and any(source.most_keys for source in job.inputs) else None
+    keys = KnownKeys(state) if state is not None and any(source.most_keys for source in job.inputs) else None
     intake, columns, by_log = Intake(), schema(job.inputs), [job.decides_in_log(source) for source in job.inputs]
     if any(by_log):
         columns = pa.schema([*columns, *COLUMNS])
@@ -66,15 +66,15 @@ def read(job: Job, tables: Iterable[pa.Table], shard: int = 0, state: Segments |
         for messages in runs(table):
             readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
             for nth, (number, source) in enumerate(readers):
-                good, marker, bad = reading.read(source, messages, job.name, by_log[number], known)
+                good, marker, bad = reading.read(source, messages, job.name, by_log[number], keys)
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
                 # if several inputs read a topic, only the first one reports bad messages
                 if nth == 0 and (shard == 0 or not source.broadcast):
                     intake.dead += [letter.to_json() for letter in bad]
-    if known:
-        known.save()
+    if keys:
+        keys.save()
     return intake
 
 
@@ -106,7 +106,7 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
     """Records of one input with all columns of the job (`schema`); columns of other inputs are null."""
     if INPUT not in columns.names:
         return records
-    n, arrays, told = records.num_rows, [], records.schema.metadata
+    n, arrays, metadata = records.num_rows, [], records.schema.metadata
     for column in columns:
         if column.name == INPUT:
             arrays.append(pa.array(np.full(n, number, np.int8)))
@@ -114,4 +114,4 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
             arrays.append(records.column(column.name).cast(column.type))
         else:
             arrays.append(pa.nulls(n, column.type))
-    return pa.Table.from_arrays(arrays, schema=columns.with_metadata(told))
+    return pa.Table.from_arrays(arrays, schema=columns.with_metadata(metadata))

@@ -1,6 +1,6 @@
 """Which keys a shard has met in each partition that it reads, and which records come beyond the most keys.
 
-Keys are kept as hashes of 64 bits, 16 bytes a key. If two keys have the same hash, one of them is not counted.
+Keys are kept as hashes of 64 bits, 16 bytes per key. If two keys have the same hash, one of them is not counted.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class KnownKeys:
         """
         refused = np.zeros(records.num_rows, bool)
         values, codes = _coded([whole(records.column(name)) for name in most.key])
-        present = _distinct(codes[good], [len(each) for each in values])
+        present = _distinct(codes[good], [len(column) for column in values])
         firsts, keys = _hashes(values, present)
         name = f"{_SEGMENT}{topic}/{partition}"
         stored = self.state.get(name)
-        known = unpack(stored)["keys"] if stored else pl.DataFrame(schema={"key": pl.UInt64, "first": pl.UInt64})
-        new = ~_within(keys, known["key"].to_numpy())
+        stored_keys = unpack(stored)["keys"] if stored else pl.DataFrame(schema={"key": pl.UInt64, "first": pl.UInt64})
+        new = ~_within(keys, stored_keys["key"].to_numpy())
         if not new.any():
             return refused
         # in the order of their first records; of two keys with one hash, the first one stands for both
@@ -66,10 +66,10 @@ class KnownKeys:
         appearing, at = np.unique(codes[rows], return_index=True)
         order = np.argsort(at[np.searchsorted(appearing, present[new])], kind="stable")
         firsts, keys, present = firsts[new][order], keys[new][order], present[new][order]
-        accepted = _accepted(most, firsts, known["first"].to_numpy(), known.height)
+        accepted = _accepted(most, firsts, stored_keys["first"].to_numpy(), stored_keys.height)
         if accepted.any():
             added = pl.DataFrame({"key": keys[accepted], "first": firsts[accepted]})
-            self.state.put(name, pack({"keys": pl.concat([known, added]).unique("key").sort("key")}))
+            self.state.put(name, pack({"keys": pl.concat([stored_keys, added]).unique("key").sort("key")}))
             self.changed = True
         if not accepted.all():
             refused = good & np.isin(codes, present[~accepted])
@@ -129,22 +129,22 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _within(some: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
+def _within(hashes: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
     """Which hashes are among others."""
     if not len(ascending):
-        return np.zeros(len(some), bool)
-    at = np.minimum(np.searchsorted(ascending, some), len(ascending) - 1)
-    found: npt.NDArray[np.bool_] = ascending[at] == some
-    return found
+        return np.zeros(len(hashes), bool)
+    at = np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
+    is_within: npt.NDArray[np.bool_] = ascending[at] == hashes
+    return is_within
 
 
-def _accepted(most: MostKeys, firsts: Hashes, known: Hashes, total: int) -> npt.NDArray[np.bool_]:
+def _accepted(most: MostKeys, firsts: Hashes, stored_firsts: Hashes, total: int) -> npt.NDArray[np.bool_]:
     """Which of some new keys are accepted, in the order in which they appear.
 
     Args:
         most: The most keys.
         firsts: The hash of the first column of each.
-        known: The same of the known keys.
+        stored_firsts: The hash of the first column of each known key.
         total: Number of the known keys.
 
     >>> new = np.array([7, 7, 8, 7, 8], np.uint64)
@@ -152,7 +152,7 @@ def _accepted(most: MostKeys, firsts: Hashes, known: Hashes, total: int) -> npt.
     [True, False, True, False, True]
     """
     kinds, which = np.unique(firsts, return_inverse=True)
-    ascending = np.sort(known)
+    ascending = np.sort(stored_firsts)
     have = np.searchsorted(ascending, kinds, "right") - np.searchsorted(ascending, kinds, "left")
     order = np.argsort(which, kind="stable")
     begins = np.searchsorted(which[order], np.arange(len(kinds)))

@@ -32,7 +32,7 @@ _PARTITIONER = "CRC-32 of the key modulo their number"
 
 
 def read(
-    source: Source, messages: Messages, job: str, log_decides: bool = False, known: KnownKeys | None = None
+    source: Source, messages: Messages, job: str, log_decides: bool = False, keys: KnownKeys | None = None
 ) -> tuple[pa.Table, Marker, list[DeadLetter]]:
     """Decodes and checks messages of one partition.
 
@@ -41,7 +41,7 @@ def read(
         messages: The messages.
         job: Name of the job, for dead letters.
         log_decides: Whether the records get their place in the log, see `engine.spec.log_place`.
-        known: The keys that the shard knows; ``None``: how many there are is not asked.
+        keys: The keys that the shard knows; ``None``: how many there are is not asked.
 
     Returns:
         The good records after the steps, the marker of the partition's clock, and the dead letters.
@@ -52,7 +52,7 @@ def read(
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     messages, dead = _without_too_large(job, messages)
     decoded = source.formats[messages.topic].decode(messages)
-    records, refused = checked(source, decoded.records, messages, known)
+    records, refused = checked(source, decoded.records, messages, keys)
     dead += _decoders_letters(job, messages, decoded)
     dead += [_dead(job, messages, *part) for part in refused]
     dead = dead if source.reports else []
@@ -60,40 +60,40 @@ def read(
         marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
     newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
-    carriers, told = _writer_watermarks(source, records, decoded, messages)
-    writer_watermark = int(told.max()) if len(told) else None
+    carriers, watermarks = _writer_watermarks(source, records, decoded, messages)
+    writer_watermark = int(watermarks.max()) if len(watermarks) else None
     observed = source.watermark.observed(records.column(source.time).to_numpy())
     marker = Marker(
         messages.topic, messages.partition, newest, writer_watermark, first, last, last_record, offset, observed
     )
     if log_decides:
-        records = _with_log(source, records, len(messages.values), carriers, told)
-    made, untimed = _stepped(source, records)
+        records = _with_log(source, records, len(messages.values), carriers, watermarks)
+    stepped, untimed = _stepped(source, records)
     dead += [_dead(job, messages, *part) for part in untimed] if source.reports else []
-    return placed(made, messages.topic, messages.partition) if log_decides else made, marker, dead
+    return placed(stepped, messages.topic, messages.partition) if log_decides else stepped, marker, dead
 
 
 def _stepped(source: Source, records: pa.Table) -> tuple[pa.Table, list[_Refused]]:
-    """The records after the steps, and those that the steps have left without an event time, as `checked` tells them.
+    """The records after the steps, and those that the steps have left without an event time, as `checked` returns them.
 
-    A function of the user's own may lose from which record one came: such records are told of the first message.
+    A function of the user's own may lose from which record one came: such records are reported for the first message.
     """
     if all(step.keeps(source.time) for step in source.steps):
         return apply(source.steps, records.drop_columns([ROW])), []
     rows = records.column(ROW).to_numpy()
     index = pa.array(np.arange(len(rows)), pa.int64())
-    made = apply(source.steps, records.drop_columns([ROW]).append_column(_INDEX, index))
-    known = made.column(source.time).is_valid()
-    if pc.all(known).as_py() in (True, None):
-        return made.drop_columns([_INDEX]) if _INDEX in made.column_names else made, []
-    lost = [0] * (made.num_rows - int(pc.sum(known).as_py()))
-    from_ = made.column(_INDEX).filter(pc.invert(known)).to_pylist() if _INDEX in made.column_names else lost
-    made = made.drop_columns([_INDEX]) if _INDEX in made.column_names else made
+    stepped = apply(source.steps, records.drop_columns([ROW]).append_column(_INDEX, index))
+    timed = stepped.column(source.time).is_valid()
+    if pc.all(timed).as_py() in (True, None):
+        return stepped.drop_columns([_INDEX]) if _INDEX in stepped.column_names else stepped, []
+    lost = [0] * (stepped.num_rows - int(pc.sum(timed).as_py()))
+    from_ = stepped.column(_INDEX).filter(pc.invert(timed)).to_pylist() if _INDEX in stepped.column_names else lost
+    stepped = stepped.drop_columns([_INDEX]) if _INDEX in stepped.column_names else stepped
     held, place, found = np.bincount(rows), positions(rows), dict[int, list[int]]()
     for record in dict.fromkeys(from_):
         found.setdefault(int(rows[record]), []).append(int(place[record]))
     letters = [(row, "TIME_MISSING", _UNTIMED, int(held[row]), which) for row, which in found.items()]
-    return made.filter(known), letters
+    return stepped.filter(timed), letters
 
 
 def _without_too_large(job: str, messages: Messages) -> tuple[Messages, list[DeadLetter]]:
@@ -107,10 +107,10 @@ def _without_too_large(job: str, messages: Messages) -> tuple[Messages, list[Dea
     return messages.where(~unread), dead
 
 
-def _with_log(source: Source, records: pa.Table, messages: int, carriers: Times, told: Times) -> pa.Table:
+def _with_log(source: Source, records: pa.Table, messages: int, carriers: Times, watermarks: Times) -> pa.Table:
     """The records with `engine.spec.log_place.COLUMNS`; ``carriers`` are the messages that carry the watermarks."""
     rows = records.column(ROW).to_numpy()
-    writer = before_each(messages, carriers, told)
+    writer = before_each(messages, carriers, watermarks)
     newest = before_each(messages, rows, records.column(source.time).to_numpy())
     for field, values in zip(COLUMNS, (writer, newest), strict=True):
         records = records.append_column(field, pa.array(values[rows]))
@@ -123,13 +123,13 @@ def _writer_watermarks(source: Source, records: pa.Table, decoded: Decoded, mess
     Returns:
         The index of the message of each, and the watermarks.
     """
-    given = source.watermark.record_watermarks(records)
-    if given is not None:
-        known = pc.is_valid(given)
-        rows, told = records.column(ROW).filter(known).to_numpy(), given.filter(known).to_numpy()
+    column = source.watermark.record_watermarks(records)
+    if column is not None:
+        valid = pc.is_valid(column)
+        rows, watermarks = records.column(ROW).filter(valid).to_numpy(), column.filter(valid).to_numpy()
     else:
-        rows, told = np.array(decoded.writer_watermarks, np.int64).reshape(-1, 2).T
-    return rows, np.minimum(told, messages.arrived[rows] + source.bounds.max_ahead)
+        rows, watermarks = np.array(decoded.writer_watermarks, np.int64).reshape(-1, 2).T
+    return rows, np.minimum(watermarks, messages.arrived[rows] + source.bounds.max_ahead)
 
 
 def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
@@ -140,7 +140,7 @@ def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
 
 
 def checked(
-    source: Source, records: pa.Table, messages: Messages, known: KnownKeys | None = None
+    source: Source, records: pa.Table, messages: Messages, keys: KnownKeys | None = None
 ) -> tuple[pa.Table, list[_Refused]]:
     """Divides records into good and refused ones; the arguments are those of `read`.
 
@@ -164,8 +164,8 @@ def checked(
         astray = slots(records.column(source.record.identity[0]), source.partitions) != messages.partition
     bad = wrong | broken | astray
     beyond = np.zeros(len(rows), bool)
-    if source.most_keys and known:
-        beyond = known.beyond(source.most_keys, messages.topic, messages.partition, records, ~bad)
+    if source.most_keys and keys:
+        beyond = keys.beyond(source.most_keys, messages.topic, messages.partition, records, ~bad)
     if not bad.any() and not beyond.any():
         return records, []
     refused: dict[tuple[int, str], tuple[str, list[int]]] = {}

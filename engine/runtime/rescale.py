@@ -56,34 +56,34 @@ def watermark_of(snapshot: Mapping[str, Any]) -> int:
     return int(snapshot.get("watermark", NEVER))
 
 
-def _clocks(job: Job, known: Sequence[Mapping[str, Any]], shard: int | None, shards: int) -> dict[str, Any]:
+def _clocks(job: Job, snapshots: Sequence[Mapping[str, Any]], shard: int | None, shards: int) -> dict[str, Any]:
     """The clocks of a new shard: those of all its partitions, with the watermark that its sources share.
 
     Args:
         job: The job.
-        known: The clocks of its sources, see `engine.runtime.input_clocks.InputClocks.snapshot`.
+        snapshots: The clocks of its sources, see `engine.runtime.input_clocks.InputClocks.snapshot`.
         shard: Its number if it reads its own partitions only; otherwise ``None``.
         shards: Number of new shards.
     """
-    marks = {watermark_of(each) for each in known}
+    marks = {watermark_of(snapshot) for snapshot in snapshots}
     if len(marks) > 1:
         times = " and ".join(iso(mark) if mark > NEVER else "none yet" for mark in sorted(marks))
         what = f"shards of {job.name} that would become one have the watermarks {times}"
         accepted = "a savepoint of a job that has caught up with its input; or a multiple of the old number of shards"
         raise NewnormalError("SHARDS_APART", what, job.name, accepted, "nothing was restored")
-    if not known:
+    if not snapshots:
         return {}
-    inputs = [each.get("inputs", [each]) for each in known if each]
+    inputs = [snapshot.get("inputs", [snapshot]) for snapshot in snapshots if snapshot]
     merged = [_tracker(job, list(same), shard, shards) for same in zip(*inputs, strict=True)]
-    return merged[0] if len(merged) == 1 else {"watermark": watermark_of(known[0]), "inputs": merged}
+    return merged[0] if len(merged) == 1 else {"watermark": watermark_of(snapshots[0]), "inputs": merged}
 
 
-def _tracker(job: Job, known: Sequence[Mapping[str, Any]], shard: int | None, shards: int) -> dict[str, Any]:
+def _tracker(job: Job, snapshots: Sequence[Mapping[str, Any]], shard: int | None, shards: int) -> dict[str, Any]:
     """The clocks of one input: each partition has the same clock in all shards that read it."""
-    clocks = {(clock[0], clock[1]): clock for each in known for clock in each.get("clocks", [])}
+    clocks = {(clock[0], clock[1]): clock for snapshot in snapshots for clock in snapshot.get("clocks", [])}
     kept = [
         clock
         for (topic, partition), clock in sorted(clocks.items())
         if shard is None or topic in job.broadcast or partition % shards == shard
     ]
-    return {**known[0], "clocks": kept, "silent": all(each.get("silent", False) for each in known)}
+    return {**snapshots[0], "clocks": kept, "silent": all(snapshot.get("silent", False) for snapshot in snapshots)}

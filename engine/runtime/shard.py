@@ -115,10 +115,10 @@ class ShardOperator:
         batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock, in_log))
         kept.notes["watermark"] = clocks.snapshot()
-        made, beyond = set_apart(results.records)
+        written, beyond = set_apart(results.records)
         dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
         moved = now > before if self.grid is None else self.grid.crossed(before, now)
-        for output, records in routed(self.job, made, results.aside):
+        for output, records in routed(self.job, written, results.aside):
             yield from encode(output, records, self.shard, self.shards, now, moved)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
@@ -126,7 +126,7 @@ class ShardOperator:
             yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
         if dead:
             yield Outgoing.of(self.job.dead.topic, self.shard % self.job.dead.partitions, dead)
-        counts = (batch.height, made.height, late, len(dead), now, kept.save())
+        counts = (batch.height, written.height, late, len(dead), now, kept.save())
         held = results.held
         yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
 

@@ -68,7 +68,7 @@ def copied(checkpoint: Path, target: Path) -> CheckpointCopy:
         shutil.rmtree(target, ignore_errors=True)
         time.sleep(_PAUSE_SECONDS)
     what = f"Spark removed files of {checkpoint.name} in each of {_TRIES} attempts to copy them"
-    accepted = "a job that completes fewer micro-batches a second, or none"
+    accepted = "a job that completes fewer micro-batches per second, or none"
     raise NewnormalError("SAVEPOINT_INCOMPLETE", what, str(checkpoint), accepted, "nothing was kept")
 
 
@@ -113,12 +113,12 @@ def _link(checkpoint: Path, target: Path, batch: int) -> None:
 
 def _files(folder: Path, version: int) -> list[Path]:
     """The files below a folder, without hidden ones and states that are newer than a version."""
-    found = []
+    paths = []
     for path in files(folder):
         numbered = _VERSIONED.fullmatch(path.name)
         if not path.name.startswith(".") and not (numbered and int(numbered[1]) > version):
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _fetched(source: Path, target: Path) -> None:

@@ -62,14 +62,14 @@ def _state(store: Path, version: int) -> Segments:
     if not store.exists():
         return {}
     first = max((int(file.stem) for file in store.glob("*.zip") if int(file.stem) <= version), default=0)
-    found = dict(_snapshot(store, first)) if first else {}
+    segments = dict(_snapshot(store, first)) if first else {}
     for number in range(first + 1, version + 1):
         for name, value in _changes(_unpacked((store / f"{number}.changelog").read_bytes())):
             if value is None:
-                found.pop(name, None)
+                segments.pop(name, None)
             else:
-                found[name] = value
-    return found
+                segments[name] = value
+    return segments
 
 
 def _snapshot(store: Path, version: int) -> Iterator[tuple[str, bytes]]:

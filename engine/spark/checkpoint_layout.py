@@ -52,8 +52,8 @@ def compare_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting:
             continue
         kept = _kept(checkpoints / job / _LAYOUT) or {}
         if kept.get("format") != STATE_FORMAT:
-            said = f"of state format {kept['format']}" if "format" in kept else "of an older version"
-            what = f"the checkpoint of {job} is {said}, this version writes format {STATE_FORMAT}"
+            written = f"of state format {kept['format']}" if "format" in kept else "of an older version"
+            what = f"the checkpoint of {job} is {written}, this version writes format {STATE_FORMAT}"
             now = f"{_NOW}; a new namespace or state directory begins anew"
             raise NewnormalError("STATE_FORMAT", what, str(checkpoints / job), str(STATE_FORMAT), now)
         if kept["shards"] != shards:
@@ -153,27 +153,27 @@ def _operator(part: object) -> str:
     return " of ".join([type(part).__name__, *map(repr, windows)])
 
 
-def _type(given: pa.Schema, name: str) -> str:
-    return str(given.field(name).type) if name in given.names else "unknown"
+def _type(columns: pa.Schema, name: str) -> str:
+    return str(columns.field(name).type) if name in columns.names else "unknown"
 
 
 def _changes(now: Mapping[str, Any], forms: Mapping[str, StateForm], before: Mapping[str, Any]) -> list[str]:
     """What has changed; of a state of an earlier version only its key and windows are known."""
     if "state" not in before:
-        then, mine = (f"key {', '.join(some['key'])}; {', '.join(some['operators'])}" for some in (before, now))
+        then, mine = (f"key {', '.join(layout['key'])}; {', '.join(layout['operators'])}" for layout in (before, now))
         return [] if then == mine else [f"{mine}; was {then}"]
-    found = [f"key {_said(now['key'])}, was {_said(before['key'])}"] if now["key"] != before["key"] else []
-    found += [f"clock {now['clock']}, was {before['clock']}"] if now["clock"] != before["clock"] else []
+    changes = [f"key {_listed(now['key'])}, was {_listed(before['key'])}"] if now["key"] != before["key"] else []
+    changes += [f"clock {now['clock']}, was {before['clock']}"] if now["clock"] != before["clock"] else []
     if list(now["state"]) != list(before["state"]):
         steps = "; a step after the first operator was added or taken away, which moves its state"
         alone = steps if _operators(now) == _operators(before) else ""
-        return [*found, f"operators with state: {_operators(now)}, were {_operators(before)}{alone}"]
+        return [*changes, f"operators with state: {_operators(now)}, were {_operators(before)}{alone}"]
     for scope, form in forms.items():
-        found += form.changes(StateForm(**before["state"][scope]))
-    return found
+        changes += form.changes(StateForm(**before["state"][scope]))
+    return changes
 
 
-def _said(types: Mapping[str, str]) -> str:
+def _listed(types: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in types.items())
 
 

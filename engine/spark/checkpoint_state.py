@@ -24,7 +24,7 @@ def shard_states(spark: SparkSession, checkpoint: Path, shards: int) -> list[Seg
         checkpoint: The checkpoint of a job, which must not run, or a copy (`engine.spark.checkpoint_copy`).
         shards: Number of shards with which the checkpoint was made.
     """
-    found: list[Segments] = [{} for _ in range(shards)]
+    states: list[Segments] = [{} for _ in range(shards)]
     if last_committed(checkpoint) >= 0 and (checkpoint / "state").exists():
         relocated(checkpoint)
         for name, value in NEEDED.items():
@@ -35,5 +35,5 @@ def shard_states(spark: SparkSession, checkpoint: Path, shards: int) -> list[Seg
         table = rows.select("partition_id", "user_map_key.name", "user_map_value.value").toArrow()
         # each shard has a partition of its own, see `engine.spark.query.shard_labels`
         for shard, name, value in zip(*(table[column].to_pylist() for column in table.column_names), strict=True):
-            found[shard][name] = value
-    return [kept if NOTES in kept else initial.segments(checkpoint, shard) for shard, kept in enumerate(found)]
+            states[shard][name] = value
+    return [kept if NOTES in kept else initial.segments(checkpoint, shard) for shard, kept in enumerate(states)]

@@ -79,7 +79,7 @@ class Cluster:
             jars: Jars that the executors need; Spark sends them.
         """
         host = self.driver_host or ("127.0.0.1" if self._loopback() else "")
-        given = {
+        settings = {
             "spark.master": self.master,
             "spark.jars": ",".join(map(str, jars)),
             "spark.pyspark.python": self.interpreter,
@@ -92,10 +92,10 @@ class Cluster:
             "spark.speculation": "false",
         }
         if host:
-            given |= {"spark.driver.host": host, "spark.driver.bindAddress": host}
+            settings |= {"spark.driver.host": host, "spark.driver.bindAddress": host}
         if self.packages is not None:
-            given["spark.archives"] = f"{self.packages}#{_PACKAGES}"
-        return {**given, **self.options}
+            settings["spark.archives"] = f"{self.packages}#{_PACKAGES}"
+        return {**settings, **self.options}
 
     @property
     def interpreter(self) -> str:

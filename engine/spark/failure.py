@@ -91,11 +91,11 @@ def _last_words(text: str) -> str:
     """
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]
     named = [line for line in lines if line and not line[0].isspace()]
-    said = (named or ["stopped"])[0].strip()
-    if said.startswith(_OF_JVM):
+    message = (named or ["stopped"])[0].strip()
+    if message.startswith(_OF_JVM):
         causes = [line.removeprefix(_CAUSE).strip() for line in lines if line.startswith(_CAUSE)]
-        return _most_telling(causes or [said])
-    if not said.startswith(_OURS):
-        return said[:_LONGEST]
-    wanted = [line.removeprefix(_ACCEPTED).strip() for line in lines if line.startswith(_ACCEPTED)]
-    return "; accepted: ".join([said.removeprefix(_OURS)[:_LONGEST], *wanted[:1]])
+        return _most_telling(causes or [message])
+    if not message.startswith(_OURS):
+        return message[:_LONGEST]
+    accepted = [line.removeprefix(_ACCEPTED).strip() for line in lines if line.startswith(_ACCEPTED)]
+    return "; accepted: ".join([message.removeprefix(_OURS)[:_LONGEST], *accepted[:1]])

@@ -1,4 +1,4 @@
-"""A job as a Structured Streaming query: Kafka → map side → sharded operator → one Kafka transaction a micro-batch."""
+"""A job as a Structured Streaming query: Kafka → map side → sharded operator → a Kafka transaction per micro-batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.address import spark_options
 from engine.kafka.admin import partition_counts
 from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
 from engine.kafka.offsets import Offsets
-from engine.kafka.shard_output import TURN, Claim, Place, claim
+from engine.kafka.shard_output import ASSIGNMENT, Claim, Place, claim
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
@@ -50,8 +50,8 @@ class Runtime:
         skip_missing: True if messages that Kafka has removed before they were read are left out; otherwise a job fails.
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
-        output: Who writes the results: the driver in one transaction a micro-batch, or the task of each shard in one of
-            its own; ``auto``: the driver on one machine, the shards on a cluster.
+        output: Who writes the results: the driver in one transaction per micro-batch, or the task of each shard in one
+            of its own; ``auto``: the driver on one machine, the shards on a cluster.
         stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
         writers: The latest writer of each job.
     """
@@ -122,7 +122,7 @@ def start(
             if not by_shards:
                 writer.append(writer_of(job.name, runtime))
         if by_shards:
-            frame.sparkSession.sparkContext.setLocalProperty(TURN, claims[0].turn(batch_id).text())
+            frame.sparkSession.sparkContext.setLocalProperty(ASSIGNMENT, claims[0].assignment(batch_id).text())
         messages = collected(frame)
         if writer:
             writer[0].write(batch_id, claims[0].missing(batch_id, messages))

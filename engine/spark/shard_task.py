@@ -94,10 +94,10 @@ def processed(
         decoded = time.perf_counter()
         *output, stats = operator.run(intake, segments)
         messages += output
-        (told,) = stats
+        (counts,) = stats
         now = time.perf_counter()
         took = {"read_ms": (decoded - since) * 1000, "operator_ms": (now - decoded) * 1000}
-        done.append(replace(Stats.of(told), map_ms=intake.map_ms, **took))  # type: ignore[arg-type]
+        done.append(replace(Stats.of(counts), map_ms=intake.map_ms, **took))  # type: ignore[arg-type]
         since = now
     if place is not None:
         _write(place, shard, messages)
@@ -118,6 +118,6 @@ def _intakes(job: Job, shards: int, shard: int, frame: pd.DataFrame, state: Segm
 def _write(place: shard_output.Place, shard: int, messages: list[Outgoing]) -> None:
     """Writes the messages of a shard."""
     context = TaskContext.get()
-    told = context.getLocalProperty(shard_output.TURN) if context else None
-    assert told is not None, "the driver says which micro-batch it is"
-    shard_output.write(place, shard_output.Turn.of(told), shard, messages)
+    assignment = context.getLocalProperty(shard_output.ASSIGNMENT) if context else None
+    assert assignment is not None, "the driver says which micro-batch it is"
+    shard_output.write(place, shard_output.Assignment.of(assignment), shard, messages)

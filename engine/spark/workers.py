@@ -70,16 +70,16 @@ def check_workers(
     try:
         tasks = _TASKS_EACH * int(spark.sparkContext.defaultParallelism)
         asked = spark.range(tasks, numPartitions=tasks).mapInArrow(
-            partial(_look, str(mark), str(bootstrap), packages), "said string"
+            partial(_look, str(mark), str(bootstrap), packages), "machine string"
         )
-        said = [json.loads(text) for text in set(asked.toArrow()["said"].to_pylist())]
+        machines = [json.loads(text) for text in set(asked.toArrow()["machine"].to_pylist())]
     except Exception as error:
         accepted = "Newnormal on each machine of the cluster at the same path; or `spark.packages`"
         raise NewnormalError("WORKERS_UNFIT", stated(error), str(spark.sparkContext.master), accepted, _NOW) from None
     finally:
         mark.unlink(missing_ok=True)
-    judge(said, packages, checkpoints, bootstrap)
-    return said
+    judge(machines, packages, checkpoints, bootstrap)
+    return machines
 
 
 def fingerprint(packages: Sequence[str]) -> str:
@@ -97,15 +97,15 @@ def fingerprint(packages: Sequence[str]) -> str:
 
 def _wait_for_executors(spark: SparkSession, waiting: Callable[[], None], patience: float) -> None:
     tracker = spark.sparkContext._jsc.sc().statusTracker()
-    known, since = 0, time.monotonic()
+    executors, since = 0, time.monotonic()
     deadline = since + patience
     while True:
         count, now = len(tracker.getExecutorInfos()) - 1, time.monotonic()  # the driver is one of them
-        if count != known:
-            known, since = count, now
-        if known and now > since + _SETTLED_SECONDS:
+        if count != executors:
+            executors, since = count, now
+        if executors and now > since + _SETTLED_SECONDS:
             return
-        if not known and now > deadline:
+        if not executors and now > deadline:
             what = f"the cluster has given no executor within {patience:g} s"
             accepted = "a cluster with free cores, and as much free memory as `spark.executor.memory` says (1 GB)"
             raise NewnormalError("CLUSTER_UNREACHABLE", what, str(spark.sparkContext.master), accepted, _NOW)
@@ -117,14 +117,14 @@ def _look(mark: str, bootstrap: str, packages: Sequence[str], batches: Iterator[
     """What a task sees on its machine."""
     for _ in batches:
         pass
-    said = {
+    machine = {
         "host": socket.gethostname(),
         "python": platform.python_version(),
         "code": fingerprint(packages),
         "checkpoints": "" if is_address(mark) else _folder_problem(Path(mark)),
         "kafka": _kafka_problem(bootstrap),
     }
-    yield pa.RecordBatch.from_pydict({"said": [json.dumps(said, sort_keys=True)]})
+    yield pa.RecordBatch.from_pydict({"machine": [json.dumps(machine, sort_keys=True)]})
 
 
 def _folder_problem(mark: Path) -> str:
@@ -152,20 +152,24 @@ def _kafka_problem(bootstrap: str) -> str:
     return "; ".join(reasons)
 
 
-def judge(said: Sequence[dict[str, Any]], packages: Sequence[str], checkpoints: Path, bootstrap: str) -> None:
+def judge(machines: Sequence[dict[str, Any]], packages: Sequence[str], checkpoints: Path, bootstrap: str) -> None:
     """Refuses machines that cannot run the jobs; arguments and errors as those of `check_workers`."""
-    if blind := [each for each in said if each["checkpoints"]]:
-        what = "; ".join(f"{each['host']}: {each['checkpoints']}" for each in blind)
+    if blind := [machine for machine in machines if machine["checkpoints"]]:
+        what = "; ".join(f"{machine['host']}: {machine['checkpoints']}" for machine in blind)
         accepted = "`spark.checkpoints`: a folder that all machines see under one path, and may write to"
         raise NewnormalError("CHECKPOINT_NOT_SHARED", what, str(checkpoints), accepted, _NOW)
-    unfit = [f"{each['host']} does not reach Kafka: {each['kafka']}" for each in said if each["kafka"]]
+    unfit = [f"{machine['host']} does not reach Kafka: {machine['kafka']}" for machine in machines if machine["kafka"]]
     code = fingerprint(packages)
-    unfit += [f"{each['host']} has another version of {', '.join(packages)}" for each in said if each["code"] != code]
+    unfit += [
+        f"{machine['host']} has another version of {', '.join(packages)}"
+        for machine in machines
+        if machine["code"] != code
+    ]
     mine = platform.python_version_tuple()[:2]
     unfit += [
-        f"{each['host']} has Python {each['python']}, this machine {platform.python_version()}"
-        for each in said
-        if tuple(each["python"].split(".")[:2]) != mine
+        f"{machine['host']} has Python {machine['python']}, this machine {platform.python_version()}"
+        for machine in machines
+        if tuple(machine["python"].split(".")[:2]) != mine
     ]
     if unfit:
         accepted = f"the same code and Python on all machines, and {bootstrap} to be reached from each"

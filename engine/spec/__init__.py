@@ -1,1 +1,1 @@
-"""What a job is: values that say what is read, computed and written. Nothing here computes."""
+"""What a job is, as values: records, sources, steps, operators, outputs; and the durations and errors of all layers."""

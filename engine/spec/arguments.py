@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to the public names: a wrong argument is told by a code and the call, at the call.
+"""Checks of what a caller passes to the public names: a wrong argument is an error with a code, raised at the call.
 
 The types that the signatures state are the checks, so a new parameter has its check with its type.
 """
@@ -86,24 +86,24 @@ def _check(where: str, name: str, value: Any, adapter: TypeAdapter[Any], signatu
 
 
 def _adapters(function: Callable[..., Any]) -> dict[str, TypeAdapter[Any]]:
-    found = {}
+    adapters = {}
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
         return {}
     for name, hint in hints.items():
-        several = any(some in str(hint) for some in ("abc.Sequence", "abc.Mapping"))
+        several = any(abstract in str(hint) for abstract in ("abc.Sequence", "abc.Mapping"))
         own_check = hint is DurationField or get_origin(hint) is Literal
         if name == "return" or several or own_check:
             continue
         try:
-            found[name] = TypeAdapter(hint, config=_CONFIG)
+            adapters[name] = TypeAdapter(hint, config=_CONFIG)
         except PydanticUserError:
             try:
-                found[name] = TypeAdapter(hint)
+                adapters[name] = TypeAdapter(hint)
             except (PydanticUserError, TypeError):
                 continue
-    return found
+    return adapters
 
 
 def _accepted(signature: inspect.Signature) -> str:
@@ -111,5 +111,5 @@ def _accepted(signature: inspect.Signature) -> str:
     return ", ".join(parameters) or "no arguments"
 
 
-def _refused(where: str, what: str, accepted: str) -> NewnormalError:
-    return NewnormalError("ARGUMENT_INVALID", what, where, accepted, "no job")
+def _refused(where: str, reason: str, accepted: str) -> NewnormalError:
+    return NewnormalError("ARGUMENT_INVALID", reason, where, accepted, "no job")

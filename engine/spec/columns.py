@@ -57,7 +57,7 @@ def check_names(names: Sequence[str], where: str) -> None:
 
 
 def require_numbers(names: Iterable[str], schema: pa.Schema, where: str) -> None:
-    """Refuses columns that are no numbers; arguments as of `require`.
+    """Refuses columns that are no numbers; see `require` for the arguments.
 
     Raises:
         NewnormalError: ``AGGREGATE_INVALID``.

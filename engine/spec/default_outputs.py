@@ -56,15 +56,15 @@ def late_output(name: str, forms: Iterable[pa.Schema], key: Sequence[str], where
     return Output(f"{name}.late", record_type(f"{_title(name)}Late", some, key, where), "json")
 
 
-def side_output(name: str, given: Output | Side | type[Record] | str, main: Output) -> Side:
+def side_output(name: str, declared: Output | Side | type[Record] | str, main: Output) -> Side:
     """A side output from one of the values that `engine.Stream.write` accepts in ``side``."""
-    if isinstance(given, Side):
-        return given
-    if isinstance(given, Output):
-        return Side(name, given)
-    if isinstance(given, str):
-        return Side(name, Output(name, main.record, main.format, main.partitions, main.by), given)
-    return Side(name, Output(name, given, "json", by=_by(given, [main.partitioned_by])))
+    if isinstance(declared, Side):
+        return declared
+    if isinstance(declared, Output):
+        return Side(name, declared)
+    if isinstance(declared, str):
+        return Side(name, Output(name, main.record, main.format, main.partitions, main.by), declared)
+    return Side(name, Output(name, declared, "json", by=_by(declared, [main.partitioned_by])))
 
 
 def _by(record: type[Record], key: Sequence[str]) -> str:

@@ -67,19 +67,19 @@ class Duration(int):
         if isinstance(value, Duration):
             return value
         if isinstance(value, int) and (signed or value >= 0):
-            made, made_text = super().__new__(cls, value), f"{value}ms"
+            duration, text = super().__new__(cls, value), f"{value}ms"
         elif not isinstance(value, str):
             raise NewnormalError(
                 "DURATION_INVALID", f"{value!r} is no duration", where, "e.g. 250ms, 10s, 5m, 1h30m, 7d"
             )
         elif empty and not value:
-            made, made_text = super().__new__(cls, 0), value
+            duration, text = super().__new__(cls, 0), value
         elif signed and value.strip().startswith("-"):
-            made, made_text = super().__new__(cls, -duration_ms(value.strip()[1:], where)), value
+            duration, text = super().__new__(cls, -duration_ms(value.strip()[1:], where)), value
         else:
-            made, made_text = super().__new__(cls, duration_ms(value, where)), value
-        made.text = made_text
-        return made
+            duration, text = super().__new__(cls, duration_ms(value, where)), value
+        duration.text = text
+        return duration
 
     def __repr__(self) -> str:
         return repr(self.text)

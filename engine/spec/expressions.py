@@ -111,17 +111,17 @@ def values(text: str, frame: pl.DataFrame) -> pl.Series:
     >>> values("substr(s, 1, length(s) - 3)", pl.DataFrame({"s": ["abcdef", "ab"]})).to_list()
     ['abc', None]
     """
-    made = computed(text, frame)
+    computation = computed(text, frame)
     try:
-        found = frame.select(made).to_series()
+        column = frame.select(computation).to_series()
     except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError, pl.exceptions.PanicException):
         half = frame.height // 2
         if half:
             return pl.concat([values(text, frame[:half]), values(text, frame[half:])])
         if not frame.height:
             raise
-        return pl.Series([None], dtype=frame.lazy().select(made).collect_schema().dtypes()[0])
-    return found if len(found) == frame.height else found.new_from_index(0, frame.height)
+        return pl.Series([None], dtype=frame.lazy().select(computation).collect_schema().dtypes()[0])
+    return column if len(column) == frame.height else column.new_from_index(0, frame.height)
 
 
 @lru_cache(maxsize=4096)
@@ -237,7 +237,7 @@ def _rewritten(node: Node, types: pl.LazyFrame) -> Node:  # noqa: PLR0911
         left, right, name = _rewritten(value["left"], types), _rewritten(value["right"], types), value["op"]
         return _wide(_binary(name, [left, right], lambda a, b: {kind: value | {"left": a, "right": b}}, types), types)
     if kind == "Function":
-        inputs, name = [_rewritten(some, types) for some in value["input"]], _name(value["function"])
+        inputs, name = [_rewritten(operand, types) for operand in value["input"]], _name(value["function"])
         lenient = {"input": inputs, "function": _lenient(value["function"])}
         if name == "Abs" and _type(inputs[0], types) == pl.Int64:
             return _cast({kind: lenient | {"input": [_cast(inputs[0], "Int128")]}}, "Int64")
@@ -245,35 +245,35 @@ def _rewritten(node: Node, types: pl.LazyFrame) -> Node:  # noqa: PLR0911
             whole = {"expr": inputs[0], "dtype": {"Literal": {"List": "Int128"}}, "options": "NonStrict"}
             return _cast({kind: lenient | {"input": [{"Cast": whole}, *inputs[1:]]}}, "Int64")
         if name not in _FLOATS or name == "Pow":
-            lenient["input"] = inputs = [_finite(some, types) for some in inputs]
+            lenient["input"] = inputs = [_finite(operand, types) for operand in inputs]
         if name == "Pow":  # a float, as in SQL: powers of whole numbers wrap, or fail if the exponent is negative
-            lenient["input"] = [_cast(some, "Float64") for some in inputs]
+            lenient["input"] = [_cast(operand, "Float64") for operand in inputs]
         elif len(inputs) == 2:
             return _wide(_binary(name, inputs, lambda a, b: {kind: lenient | {"input": [a, b]}}, types), types)
         return _wide({kind: lenient}, types)
     if kind == "Ternary":
-        return _wide({kind: {part: _rewritten(some, types) for part, some in value.items()}}, types)
+        return _wide({kind: {part: _rewritten(operand, types) for part, operand in value.items()}}, types)
     if kind == "Alias":
         return {kind: [_rewritten(value[0], types), *value[1:]]}
     return _wide(node, types) if kind != "Column" else node
 
 
-def _binary(name: str, inputs: list[Node], made: Callable[[Node, Node], Node], types: pl.LazyFrame) -> Node:
+def _binary(name: str, inputs: list[Node], combine: Callable[[Node, Node], Node], types: pl.LazyFrame) -> Node:
     """A calculation with two operands: whole numbers in 128 bits, null where 64 are not enough; nothing by zero."""
     left, right = inputs
-    whole = all(_type(some, types) == pl.Int64 for some in inputs)
+    whole = all(_type(operand, types) == pl.Int64 for operand in inputs)
     if name in _ARITHMETIC and whole:
-        return _cast(made(_cast(left, "Int128"), _cast(right, "Int128")), "Int64")
+        return _cast(combine(_cast(left, "Int128"), _cast(right, "Int128")), "Int64")
     if name in _DIVISION and _type(right, types).is_numeric():
         right = _finite(right, types)
         none = _same(right, 0)
         if name == "IntDiv" and whole:  # the only quotient that leaves 64 bits
             least = {"BinaryExpr": {"left": _same(left, -(2**63)), "op": "And", "right": _same(right, -1)}}
             none = {"BinaryExpr": {"left": none, "op": "Or", "right": least}}
-        return made(left, {"Ternary": {"predicate": none, "truthy": _NULL, "falsy": right}})
+        return combine(left, {"Ternary": {"predicate": none, "truthy": _NULL, "falsy": right}})
     if name in _FLOATS:
-        return made(left, right)
-    return made(_finite(left, types), _finite(right, types))
+        return combine(left, right)
+    return combine(_finite(left, types), _finite(right, types))
 
 
 def _same(node: Node, number: int) -> Node:

@@ -65,12 +65,12 @@ def schema(inputs: Sequence[Source]) -> pa.Schema:
     return pa.schema([*fields.values(), pa.field(INPUT, pa.int8())])
 
 
-def _common(field: pa.Field, known: pa.DataType) -> pa.DataType:
-    if field.type == known:
-        return known
-    if _text(field.type) and _text(known):
+def _common(field: pa.Field, other: pa.DataType) -> pa.DataType:
+    if field.type == other:
+        return other
+    if _text(field.type) and _text(other):
         return pa.string()
-    what = f"column {field.name!r} is {known} in one input and {field.type} in another"
+    what = f"column {field.name!r} is {other} in one input and {field.type} in another"
     raise NewnormalError("INPUTS_CLASH", what, "inputs of a job", "one type, or names of their own: select(...)")
 
 

@@ -48,8 +48,8 @@ class Job:
             require([source.time], source.columns(), f"the event time of job {self.name}")
             check_instants(source.columns(), source.time, f"the event time of job {self.name}")
         check_key(self.inputs, self.key)
-        given = schema(self.inputs)
-        results, time = self.processor.results(given), self.processor.result_time(self.time)
+        columns = schema(self.inputs)
+        results, time = self.processor.results(columns), self.processor.result_time(self.time)
         for output in (self.output, *(side.output for side in self.side if side.where)):
             check_results(self.name, output, results, time)
         for side in self.side:

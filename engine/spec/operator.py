@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from engine.spec.duration import NEVER
 from engine.spec.grid import Grid
-from engine.spec.state_form import StateForm, said, types
+from engine.spec.state_form import StateForm, described, types
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -69,11 +69,11 @@ class Operator(ABC):  # noqa: B024
         """The event-time column of the results; ``time`` is that of the input."""
         return time
 
-    def results(self, given: pa.Schema) -> pa.Schema | None:
+    def results(self, columns: pa.Schema) -> pa.Schema | None:
         """The columns of the results; ``None`` if they are not known before the operator runs.
 
         Args:
-            given: The columns of the records that come in.
+            columns: The columns of the records that come in.
 
         Raises:
             NewnormalError: ``COLUMN_UNKNOWN`` if the operator names a column that does not come in.
@@ -102,20 +102,20 @@ class Operator(ABC):  # noqa: B024
     free: ClassVar[tuple[str, ...]] = ()
     """The fields that may change while the operator has state, without a change of what the state means."""
 
-    def state_form(self, given: pa.Schema | None) -> StateForm | None:
+    def state_form(self, columns: pa.Schema | None) -> StateForm | None:
         """What the state of the operator depends on; ``None`` if it has none. By default all fields but `free`.
 
         Args:
-            given: The columns of the records that come in; ``None`` if they are not known.
+            columns: The columns of the records that come in; ``None`` if they are not known.
         """
-        own: list[str] = [each.name for each in fields(self)] if is_dataclass(self) else []
-        parts = {name: said(getattr(self, name)) for name in own if name not in self.free}
-        return StateForm({"operator": type(self).__name__, **parts}, types(given))
+        own: list[str] = [field.name for field in fields(self)] if is_dataclass(self) else []
+        parts = {name: described(getattr(self, name)) for name in own if name not in self.free}
+        return StateForm({"operator": type(self).__name__, **parts}, types(columns))
 
-    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+    def late_forms(self, inputs: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
         """The columns of records that may be late; empty if the operator does not say.
 
         Args:
-            given: The columns of each input.
+            inputs: The columns of each input.
         """
         return ()

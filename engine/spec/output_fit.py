@@ -29,18 +29,18 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
     """
     if results is None:
         return
-    wanted, name = output.record.arrow_schema(), output.record.__name__
+    declared, name = output.record.arrow_schema(), output.record.__name__
     wrong = []
     for field in results:
         if (
-            field.name not in wanted.names
+            field.name not in declared.names
             and not field.name.startswith("__")
             and field.name not in {*BOOKKEEPING, time}
         ):
             wrong.append(f"{name} lacks {field.name}, which the results have")
-    for field in wanted:
-        if what := _misfit(field, results, name, "the results", "which the results miss"):
-            wrong.append(what)
+    for field in declared:
+        if misfit := _misfit(field, results, name, "the results", "which the results miss"):
+            wrong.append(misfit)
     if wrong:
         columns = ", ".join(f"{field.name} ({field.type})" for field in results if not field.name.startswith("__"))
         accepted = f"a record type for the columns {columns}; or select(...) before write()"
@@ -65,12 +65,12 @@ def check_late(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> Non
     for form in forms:
         for field in late.record.arrow_schema():
             missing = f"but records with {', '.join(form.names)} can be late"
-            if what := _misfit(field, form, late.record.__name__, "late records", missing):
+            if misfit := _misfit(field, form, late.record.__name__, "late records", missing):
                 accepted = (
                     "a record type with each column of its type, and optional fields for those that some records lack"
                 )
                 where = f"late topic {late.topic} of job {job}"
-                raise NewnormalError("LATE_MISFIT", what, where, accepted, "the job was not made")
+                raise NewnormalError("LATE_MISFIT", misfit, where, accepted, "the job was not made")
 
 
 def _misfit(field: pa.Field, columns: pa.Schema, record: str, of: str, missing: str) -> str:
@@ -90,15 +90,15 @@ def _misfit(field: pa.Field, columns: pa.Schema, record: str, of: str, missing: 
     return "" if field.nullable else f"{record} needs {field.name}, {missing}"
 
 
-def _turns_into(kind: pa.DataType, wanted: pa.DataType) -> bool:
+def _turns_into(kind: pa.DataType, target: pa.DataType) -> bool:
     """Whether every value of one type can be converted to another type."""
-    if kind == wanted or pa.types.is_null(kind) or pa.types.is_nested(wanted):
+    if kind == target or pa.types.is_null(kind) or pa.types.is_nested(target):
         return True
-    if pa.types.is_floating(wanted):
+    if pa.types.is_floating(target):
         return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-    if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(kind) and kind.bit_width <= wanted.bit_width)
-    return _text(kind) and _text(wanted)
+    if pa.types.is_integer(target):
+        return bool(pa.types.is_integer(kind) and kind.bit_width <= target.bit_width)
+    return _text(kind) and _text(target)
 
 
 def _text(kind: pa.DataType) -> bool:

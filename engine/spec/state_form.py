@@ -43,28 +43,28 @@ class StateForm:
                 yield f"column {name} is {self.columns[name]}, was {before.columns[name]}"
 
 
-def said(value: Any) -> str:
+def described(value: Any) -> str:
     """A value as text that says what it means: the same for equal values, in every process.
 
-    >>> said(Duration("1m")), said(Duration("60s")), said((1, "a"))
+    >>> described(Duration("1m")), described(Duration("60s")), described((1, "a"))
     ('1m', '1m', "(1, 'a')")
     """
     if isinstance(value, Duration):
         unit = next(unit for unit in ("h", "m", "s", "ms") if value % duration_ms(f"1{unit}") == 0)
         return f"{value // duration_ms(f'1{unit}')}{unit}"
     if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(said, value))})"
+        return f"({', '.join(map(described, value))})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {said(some)}" for key, some in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {described(part)}" for key, part in value.items()) + "}"
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return repr(value)
     kind = value if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")) else type(value)
     inner = {}
     if is_dataclass(value) and not isinstance(value, type):
-        inner = {each.name: getattr(value, each.name) for each in fields(value)}
+        inner = {member.name: getattr(value, member.name) for member in fields(value)}
     elif kind is type(value):
         inner = vars(value) if hasattr(value, "__dict__") else {}
-    return f"{kind.__qualname__}({', '.join(f'{name}={said(some)}' for name, some in inner.items())})"
+    return f"{kind.__qualname__}({', '.join(f'{name}={described(part)}' for name, part in inner.items())})"
 
 
 def types(columns: pa.Schema | None, *names: str) -> dict[str, str]:

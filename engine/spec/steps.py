@@ -125,12 +125,12 @@ def apply(steps: Iterable[Step], table: pa.Table) -> pa.Table:
     return plain(applied(steps, _frame(table))) if steps else table
 
 
-def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema:
+def after(steps: Iterable[Step], columns: pa.Schema, where: str = "") -> pa.Schema:
     """The columns after some steps.
 
     Args:
         steps: The steps.
-        given: The columns of the records that come in.
+        columns: The columns of the records that come in.
         where: The call that has the steps, for messages.
 
     Raises:
@@ -140,17 +140,17 @@ def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema
     for step in steps:
         place = where or repr(step)
         try:
-            given = apply([step], pa.Table.from_batches([], given)).schema
+            columns = apply([step], pa.Table.from_batches([], columns)).schema
         except pl.exceptions.ColumnNotFoundError as error:
-            raise unknown(error, given, place) from None
+            raise unknown(error, columns, place) from None
         except pl.exceptions.PolarsError as error:
-            accepted = ", ".join(f"{field.name} ({field.type})" for field in given if not field.name.startswith("__"))
+            accepted = ", ".join(f"{field.name} ({field.type})" for field in columns if not field.name.startswith("__"))
             raise NewnormalError("EXPRESSION_INVALID", str(error).splitlines()[0], place, accepted, "no job") from None
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             accepted = "a function that takes a table without rows and returns one with its columns"
             raise NewnormalError("STEP_FAILED", what, place, accepted, "no job") from error
-    return given
+    return columns
 
 
 def applied(steps: Iterable[Step], frame: pl.DataFrame) -> pl.DataFrame:

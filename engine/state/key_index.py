@@ -39,46 +39,46 @@ class KeyIndex:
     def __len__(self) -> int:
         return self.keys.height
 
-    def find(self, asked: pl.DataFrame) -> Ints:
+    def find(self, keys: pl.DataFrame) -> Ints:
         """The row of each key, -1 for those that are not known; shape (n,)."""
-        found = np.full(asked.height, -1, np.int64)
-        if not asked.height or not len(self):
-            return found
-        wanted = _hashes(asked)
-        at, left = np.searchsorted(self.hashes, wanted), np.arange(asked.height)
+        places = np.full(keys.height, -1, np.int64)
+        if not keys.height or not len(self):
+            return places
+        hashes = _hashes(keys)
+        at, left = np.searchsorted(self.hashes, hashes), np.arange(keys.height)
         while len(left):  # one round, and one more for each key that has the hash of another
             left = left[at[left] < len(self)]
-            left = left[self.hashes[at[left]] == wanted[left]]
+            left = left[self.hashes[at[left]] == hashes[left]]
             rows = self.rows[at[left]]
-            same = _equal(self.keys[rows], asked[left])
-            found[left[same]] = rows[same]
+            same = _equal(self.keys[rows], keys[left])
+            places[left[same]] = rows[same]
             left = left[~same]
             at[left] += 1
-        return found
+        return places
 
-    def add(self, asked: pl.DataFrame) -> Ints:
-        """The row of each key; keys that are not known get new rows, in the order in which they are given."""
-        found = self.find(asked)
-        missing = np.flatnonzero(found < 0)
+    def add(self, keys: pl.DataFrame) -> Ints:
+        """The row of each key; keys that are not known get new rows, in the order in which they come."""
+        places = self.find(keys)
+        missing = np.flatnonzero(places < 0)
         if len(missing):
-            new = asked[missing].unique(maintain_order=True)
-            hashes, known = _hashes(new), len(self)
+            new = keys[missing].unique(maintain_order=True)
+            hashes, height = _hashes(new), len(self)
             order = np.argsort(hashes, kind="stable")
-            places = np.searchsorted(self.hashes, hashes[order])
-            self.hashes = np.insert(self.hashes, places, hashes[order])
-            self.rows = np.insert(self.rows, places, known + order)
-            keys = pl.concat([self.keys, new])
-            self.keys = keys.rechunk() if keys.n_chunks() > _MOST_CHUNKS else keys
-            found[missing] = self.find(asked[missing])
-        return found
+            at = np.searchsorted(self.hashes, hashes[order])
+            self.hashes = np.insert(self.hashes, at, hashes[order])
+            self.rows = np.insert(self.rows, at, height + order)
+            grown = pl.concat([self.keys, new])
+            self.keys = grown.rechunk() if grown.n_chunks() > _MOST_CHUNKS else grown
+            places[missing] = self.find(keys[missing])
+        return places
 
 
 def _hashes(keys: pl.DataFrame) -> npt.NDArray[np.uint64]:
     return keys.hash_rows(1).to_numpy()
 
 
-def _equal(some: pl.DataFrame, others: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    equal = np.ones(some.height, np.bool_)
-    for one, other in zip(some, others, strict=True):
+def _equal(keys: pl.DataFrame, others: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    equal = np.ones(keys.height, np.bool_)
+    for one, other in zip(keys, others, strict=True):
         equal &= one.eq_missing(other).to_numpy()
     return equal

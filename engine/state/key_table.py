@@ -123,13 +123,13 @@ class KeyTable:
 
     def rows(self, records: pl.DataFrame) -> npt.NDArray[np.int64]:
         """The row of the key of each record; a new key gets a new row."""
-        asked, known = records.select(self.key), self.height
+        asked, height = records.select(self.key), self.height
         keys = asked if self.keys is None else pl.concat([self.keys, asked], how="vertical_relaxed")
-        first = firsts(*alike([keys], self.key))[known:]
-        new = np.unique(first[first >= known])
+        first = firsts(*alike([keys], self.key))[height:]
+        new = np.unique(first[first >= height])
         if len(new) or self.keys is None:
-            self._extend(asked[new - known])
-        return np.where(first < known, first, known + np.searchsorted(new, first))
+            self._extend(asked[new - height])
+        return np.where(first < height, first, height + np.searchsorted(new, first))
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Keeps only these rows."""

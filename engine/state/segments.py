@@ -58,7 +58,7 @@ class Segments(ABC):
 
 
 class DictSegments(Segments):
-    """Segments in a dictionary, for bounded runs and tests; ``kept`` as of `Segments`."""
+    """Segments in a dictionary, for bounded runs and tests; see `Segments` for ``kept``."""
 
     def __init__(self, kept: Path | None = None) -> None:
         self.values: dict[str, bytes] = {}

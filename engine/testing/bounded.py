@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from engine.columns.partitioning import slots
+from engine.runtime.intake import tagged
 from engine.spec.duration import END_OF_TIME, NEVER
-from engine.spec.inputs import INPUT
+from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
 from engine.spec.operator import Progress
+from engine.spec.source import Source
+from engine.spec.steps import apply
 from engine.state.segments import DictSegments, ShardState
-from engine.testing import frames
 from engine.vectorized.beyond import set_apart
 from engine.vectorized.build import build
 
@@ -37,8 +40,7 @@ def bounded(
     Returns:
         Results, and late records, of which there are none, since records come in order.
     """
-    by_topic = records if isinstance(records, Mapping) else {job.topics[0]: records}
-    frame = frames.frame(job.inputs, {topic: list(some) for topic, some in by_topic.items()})
+    frame = _frame(job.inputs, records if isinstance(records, Mapping) else {job.topics[0]: records})
     time = job.time
     frame = frame.sort(time, maintain_order=True)
     latest = frame[time].max() if frame.height else NEVER
@@ -61,3 +63,13 @@ def bounded(
             late += results.late.to_dicts() if results.late is not None else []
             before = now
     return rows, late
+
+
+def _frame(inputs: Sequence[Source], records: Mapping[str, Iterable[Row]]) -> pl.DataFrame:
+    """The records of the job, with the columns of `schema`, from decoded records by topic."""
+    columns, tables = schema(inputs), []
+    for number, source in enumerate(inputs):
+        for topic in source.formats:
+            table = pa.Table.from_pylist(list(records.get(topic, ())), schema=source.decoded())
+            tables.append(tagged(apply(source.steps, table), number, columns))
+    return pl.DataFrame(pa.concat_tables(tables).unify_dictionaries())

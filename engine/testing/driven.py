@@ -43,12 +43,12 @@ class Driven(History):
 
     def kafka(self, tasks: Iterable[pa.Table]) -> Driven:
         """Runs one micro-batch of Kafka messages; each table is a map task."""
-        made: list[tuple[int, Message]] = []
+        messages: list[tuple[int, Message]] = []
         for shard, (intake, state) in enumerate(zip(self._intakes(list(tasks)), self.states, strict=True)):
             runs = ShardOperator(self.job, shard, self.shards).run(intake, state)
-            made += [(shard, message) for some in runs for message in some]
-        self.messages += [(shard, message) for shard, message in made if message.topic != STATS]
-        self.written.append(Written.of(self.job, (message for _, message in made)))
+            messages += [(shard, message) for outgoing in runs for message in outgoing]
+        self.messages += [(shard, message) for shard, message in messages if message.topic != STATS]
+        self.written.append(Written.of(self.job, (message for _, message in messages)))
         return self
 
     def _intakes(self, tasks: list[pa.Table]) -> list[Intake]:

@@ -43,8 +43,8 @@ def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table
     for entry in entries:
         by_partition.setdefault((entry.topic, entry.partition), []).append(entry)
     tables = []
-    for _, some in sorted(by_partition.items()):
-        tables.append(_messages(job, some, offset))
+    for _, own in sorted(by_partition.items()):
+        tables.append(_messages(job, own, offset))
         offset += tables[-1].num_rows
     return tables
 
@@ -53,10 +53,10 @@ def _messages(job: Job, entries: Sequence[Entry], offset: int) -> pa.Table:
     schema = next(s.record for s in job.inputs if entries[0].topic in s.formats).arrow_schema()
     rows: list[tuple[Any, ...]] = []
     for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
-        some = list(group)
-        records = [e.record for e in some if isinstance(e, Arrival)]
-        writer_watermark = max((e.watermark for e in some if isinstance(e, Watermark)), default=None)
+        together = list(group)
+        records = [e.record for e in together if isinstance(e, Arrival)]
+        writer_watermark = max((e.watermark for e in together if isinstance(e, Watermark)), default=None)
         value = columnar.encode(pa.Table.from_pylist(records, schema=schema), writer_watermark)
         value = HEARTBEAT if kind is Heartbeat else value
-        rows.append((value, some[0].topic, some[0].partition, offset + len(rows), arrived))
+        rows.append((value, together[0].topic, together[0].partition, offset + len(rows), arrived))
     return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)

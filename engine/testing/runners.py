@@ -54,28 +54,29 @@ def run(job: Job, stream: TestStream, on: str = "operator", shards: int = 1) -> 
 
 
 def run_all(cases: Sequence[tuple[Job, TestStream]], on: str = "operator", shards: int = 1) -> list[Run]:
-    """Runs several jobs, each over a stream of its own; on Spark in one query, which saves seconds a job."""
+    """Runs several jobs, each over a stream of its own; on Spark in one query, which saves seconds per job."""
     fed = [(fed_columns(job), stream) for job, stream in cases]
     return [Run(written=written) for written in RUNNERS[on](fed, shards)]
 
 
 def _reference(cases: Cases, shards: int) -> list[list[Written]]:
     return [
-        [_told(job, o.rows, o.late, o.watermarks[-1]) for o in step_by_step(job, stream.entries())]
+        [_split(job, o.rows, o.late, o.watermarks[-1]) for o in step_by_step(job, stream.entries())]
         for job, stream in cases
     ]
 
 
-def _told(job: Job, rows: list[Row], late: list[Row], watermark: int) -> Written:
+def _split(job: Job, rows: list[Row], late: list[Row], watermark: int) -> Written:
     """Splits results by the outputs to which they go; conditions are evaluated for one result at a time."""
-    main = [{k: v for k, v in row.items() if k != SIDE} for row in rows if row.get(SIDE) is None]
-    side: dict[str, list[Row]] = {}
-    for each in job.side:
-        some = [{k: v for k, v in row.items() if k != SIDE} for row in rows if row.get(SIDE) == each.name]
-        some += row_by_row([Where(each.where)], main) if each.where else []
-        if some:
-            side[each.name] = some
-    return Written(main, late, watermark=watermark, side=side)
+
+    def of(name: str | None) -> list[Row]:
+        return [{k: v for k, v in row.items() if k != SIDE} for row in rows if row.get(SIDE) == name]
+
+    main, sides = of(None), {}
+    for side in job.side:
+        if written := of(side.name) + (row_by_row([Where(side.where)], main) if side.where else []):
+            sides[side.name] = written
+    return Written(main, late, watermark=watermark, side=sides)
 
 
 def _operator(cases: Cases, shards: int) -> list[list[Written]]:
@@ -101,11 +102,11 @@ def _spark(cases: Cases, shards: int) -> list[list[Written]]:
 
 
 def _bounded(cases: Cases, shards: int) -> list[list[Written]]:
-    made = []
+    written = []
     for job, stream in cases:
-        records = {topic: [_stamped(job, arrival) for arrival in some] for topic, some in stream.by_topic().items()}
-        made.append([_told(job, *bounded(job, records, shards), END_OF_TIME)])
-    return made
+        records = {topic: [_stamped(job, one) for one in arrivals] for topic, arrivals in stream.by_topic().items()}
+        written.append([_split(job, *bounded(job, records, shards), END_OF_TIME)])
+    return written
 
 
 def _stamped(job: Job, arrival: Arrival) -> Row:

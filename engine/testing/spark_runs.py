@@ -61,7 +61,7 @@ class _Query:
 
     def __init__(self, jobs: Sequence[Job], shards: int, directory: Path) -> None:
         self.jobs, self.shards, self.directory = jobs, shards, directory
-        self.made: dict[int, list[list[Message]]] = {}
+        self.messages: dict[int, list[list[Message]]] = {}
         self.offset = 0
 
     def run(self, streams: Sequence[TestStream]) -> list[list[Written]]:
@@ -77,10 +77,10 @@ class _Query:
         written: list[list[Written]] = [[] for _ in streams]
         for number, step in enumerate(steps):
             for case in step.parts:
-                some = Written.of(self.jobs[case], self.made[number][case])
-                if written[case] and not self.made[number][case]:  # nothing came, so no shard ran
-                    some.watermark = written[case][-1].watermark
-                written[case].append(some)
+                part = Written.of(self.jobs[case], self.messages[number][case])
+                if written[case] and not self.messages[number][case]:  # nothing came, so no shard ran
+                    part.watermark = written[case][-1].watermark
+                written[case].append(part)
         return written
 
     def _place(self, number: int, step: ScheduledBatch) -> None:
@@ -103,7 +103,7 @@ class _Query:
             messages = told_apart(frame, len(self.jobs))
             if number == dies_in:
                 raise KilledError
-            self.made[number] = messages
+            self.messages[number] = messages
 
         files = session().readStream.schema(COLUMNS).option("maxFilesPerTrigger", self.shards)
         query = (

@@ -64,12 +64,12 @@ class IntervalJoinProcessor(OrderedProcessor):
         first, last = (pl.col(LEFT_TIME) + self.lower) // self.width, (pl.col(LEFT_TIME) + self.upper) // self.width
         early, late = left.with_columns(first.alias(_BUCKET)), left.filter(first != last)
         late = late.with_columns(last.alias(_BUCKET))
-        found = pl.concat([early, late]).join(
+        pairs = pl.concat([early, late]).join(
             right.with_columns((pl.col(RIGHT_TIME) // self.width).alias(_BUCKET)), on=[*self.key, _BUCKET]
         )
         apart = pl.col(RIGHT_TIME) - pl.col(LEFT_TIME)
-        found = found.filter(apart.is_between(self.lower, self.upper))
-        return found.with_columns(pl.max_horizontal(LEFT_TIME, RIGHT_TIME).alias(self.time))
+        pairs = pairs.filter(apart.is_between(self.lower, self.upper))
+        return pairs.with_columns(pl.max_horizontal(LEFT_TIME, RIGHT_TIME).alias(self.time))
 
     def _columns(self, results: pl.DataFrame) -> pl.DataFrame:
         if not results.height:

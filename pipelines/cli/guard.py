@@ -16,7 +16,7 @@ from rich.console import Console
 
 from engine.explain.printing import visible_lines
 from engine.explain.redaction import redacted
-from engine.kafka.asking import forbidden
+from engine.kafka.diagnosis import forbidden
 from engine.spec.errors import NewnormalError
 from pipelines.cli import hints, log_output
 from pipelines.contracts.settings.secret_values import secret_values

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 from elasticsearch import ApiError, TransportError
 
-from engine.kafka.asking import problem
+from engine.kafka.diagnosis import problem
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.elasticsearch_client import unusable
 from pipelines.doctor.context import Context

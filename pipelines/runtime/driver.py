@@ -172,9 +172,10 @@ class Driver:
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):
             watch = None if self._at_once else silence_watch(self.settings, self.names, beating)
-            told = self.heartbeats.enter_context(watch).beat if watch else None
+            heard = self.heartbeats.enter_context(watch).beat if watch else None
             ends = (lambda: self.ends) if self.program.by_event_time and not self._at_once else None
-            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating, told=told, ends=ends))
+            sender = HeartbeatSender(self.runtime.bootstrap, beating, on_delivery=heard, ends=ends)
+            self.heartbeats.enter_context(sender)
         self.ownership.check_others()
         later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
         self.later = LaterJobs(later, time.monotonic())

@@ -144,13 +144,13 @@ def test_merging_in_any_order_and_partition_is_the_reference(name: str, drawn: t
     assert got.keys() == {r["entity"] for r in rows}
     for entity, value in got.items():
         mine = sorted((r for r in rows if r["entity"] == entity), key=lambda r: (r["time"], r["value"]))
-        wanted: Any = aggregated(aggregate, mine)  # type: ignore[call-arg]
+        expected: Any = aggregated(aggregate, mine)  # type: ignore[call-arg]
         if name in EXACT:
-            assert value == wanted
+            assert value == expected
         else:
             scale = max(abs(r["value"]) for r in mine)
             scale = scale**2 if name == "variance" else scale
-            assert math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-6 * scale if name == "std" else 1e-9 * scale)
+            assert math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-6 * scale if name == "std" else 1e-9 * scale)
 
 
 WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1, 2**62]), st.none())
@@ -183,12 +183,12 @@ def test_what_an_older_version_kept_of_an_open_window_still_counts() -> None:
         .rename({COUNT: "n"})
     )
     both = pl.concat([older, folds.lift(frame(rows[2:]), KEY)[SUMS]], how="diagonal_relaxed")
-    for sums, wanted in ((older, (2.0, math.sqrt(2), 1.0, 3.0)), (both, (4.0, math.sqrt(13), 1.0, 8.0))):
+    for sums, expected in ((older, (2.0, math.sqrt(2), 1.0, 3.0)), (both, (4.0, math.sqrt(13), 1.0, 8.0))):
         got = folds.merge(SUMS, sums, [*KEY, PARTIAL]).select(folds.finished()).drop(BEYOND).row(0)
-        assert got == pytest.approx(wanted)
+        assert got == pytest.approx(expected)
         if sums is older:
             assert folds.complete(sums, [*KEY, PARTIAL]).select(folds.finished()).drop(BEYOND).row(0) == pytest.approx(
-                wanted
+                expected
             )
 
 
@@ -306,15 +306,15 @@ def test_all_kinds_of_results_are_those_of_the_reference_in_sliding_and_revised_
     def by_name(rows: Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
         return {(r["entity"], r["window_end"], r["revision"]): r for r in rows}
 
-    got, wanted = by_name(run.rows), by_name(outcome.rows)
-    assert got.keys() == wanted.keys()
+    got, expected = by_name(run.rows), by_name(outcome.rows)
+    assert got.keys() == expected.keys()
     assert max(revision for _, _, revision in got) >= 1
     for name, row in got.items():
         for column in ("users", "first", "histogram"):
-            assert row[column] == wanted[name][column], column
-        assert row["top"] == [(e["key"], e["value"]) for e in wanted[name]["top"]]
+            assert row[column] == expected[name][column], column
+        assert row["top"] == [(e["key"], e["value"]) for e in expected[name]["top"]]
         for column in ("sum", "variance", "geometric"):
-            assert row[column] == pytest.approx(wanted[name][column], rel=1e-9, abs=1e-9)
+            assert row[column] == pytest.approx(expected[name][column], rel=1e-9, abs=1e-9)
 
 
 GAUGE = {"kind": "gauge"}

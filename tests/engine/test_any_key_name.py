@@ -156,7 +156,7 @@ def job(kind: str, names: Names) -> Job:
 
 def stream(topics: tuple[str, ...]) -> TestStream:
     """Records that are in time, out of order, late within the lateness, and too late, in both topics."""
-    made = TestStream(T0, topics=topics).advance_clock("1h")
+    input = TestStream(T0, topics=topics).advance_clock("1h")
     for seconds in ([1, 2, 4, 3], [6, 5, 8], [12, 17, 14], [3, 9, 21]):
         for topic in topics:
             rows = [
@@ -164,21 +164,21 @@ def stream(topics: tuple[str, ...]) -> TestStream:
                 for s in seconds
                 for i, k in enumerate("ab")
             ]
-            made = made.add(*rows, topic=topic)
-        made = made.advance_watermark(f"{max(seconds)}s").restart()
-    return made.advance_watermark("1h")
+            input = input.add(*rows, topic=topic)
+        input = input.advance_watermark(f"{max(seconds)}s").restart()
+    return input.advance_watermark("1h")
 
 
 def outcome(kind: str, names: Names) -> tuple[list[str], list[str]]:
     """The results and late records without the names of the key."""
-    made = run(job(kind, names), stream(tuple(job(kind, names).topics)))
-    assert not made.dead
+    results = run(job(kind, names), stream(tuple(job(kind, names).topics)))
+    assert not results.dead
 
     def plain(rows: list[dict[str, Any]]) -> list[str]:
         assert all(len({row[name] for name in names}) == 1 for row in rows)
         return sorted(f"{row[names[0]]} {sorted((c, v) for c, v in row.items() if c not in names)}" for row in rows)
 
-    return plain(made.rows), plain(made.late)
+    return plain(results.rows), plain(results.late)
 
 
 @pytest.mark.parametrize("kind", JOBS)

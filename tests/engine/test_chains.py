@@ -60,13 +60,13 @@ def test_windows_of_windows_nest(outer: Any, together: bool, on: str) -> None:
         for i in range(12):
             stream = stream.add(*(reading(10 * i + j) for j in range(10)), RESTART).advance_watermark(f"{10 * i + 9}s")
     rows = run(job, stream.advance_watermark("48h"), on=on).rows
-    found = {bounds(r): (r["total"], r["parts"]) for r in rows}
+    totals = {bounds(r): (r["total"], r["parts"]) for r in rows}
     expected: dict[Any, dict[Any, Any]] = {
         Tumbling: {(0, 60): (60, 6), (60, 120): (60, 6)},
         Sliding: {(-60, 60): (60, 6), (0, 120): (120, 12), (60, 180): (60, 6)},
         Calendar: {(0, 86_400): (120, 12)},
     }
-    assert found == expected[type(outer)]
+    assert totals == expected[type(outer)]
     assert not run(job, stream, on=on).late
 
 
@@ -137,14 +137,14 @@ def test_what_cannot_be_taken_back_is_refused() -> None:
 @pytest.mark.parametrize("process", ["window", "ordered"])
 def test_a_record_that_a_step_leaves_without_a_time_is_a_dead_letter(process: str) -> None:
     class Stated(Reading):
-        said: str | None = None
+        stated: str | None = None
 
-    stream = Stream.read_json("t", Stated).map(time="try_cast(said as bigint)").key_by("k")
+    stream = Stream.read_json("t", Stated).map(time="try_cast(stated as bigint)").key_by("k")
     job = stream.window(Tumbling("10s")).aggregate(n=Count()).write("o") if process == "window" else stream.write("o")
-    rows = [reading(1) | {"said": str(T0 + 1000)}, reading(2) | {"said": "soon"}, reading(3)]
-    found = run(job, TestStream(T0).add(*rows).add(reading(4) | {"said": str(T0 + 4000)}).advance_watermark("1m"))
-    assert sum(row.get("n", 1) for row in found.rows) == 2
-    assert [letter.get("error.code") for letter in found.dead] == ["TIME_MISSING"]  # both are of one message
+    rows = [reading(1) | {"stated": str(T0 + 1000)}, reading(2) | {"stated": "soon"}, reading(3)]
+    outcome = run(job, TestStream(T0).add(*rows).add(reading(4) | {"stated": str(T0 + 4000)}).advance_watermark("1m"))
+    assert sum(row.get("n", 1) for row in outcome.rows) == 2
+    assert [letter.get("error.code") for letter in outcome.dead] == ["TIME_MISSING"]  # both are of one message
     assert len(run(job, TestStream(T0).add(*rows).advance_watermark("1m"), on="reference").rows) == 1
 
 

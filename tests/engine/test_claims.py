@@ -44,13 +44,13 @@ class Broker:
 
     def entries(self, job: str) -> dict[tuple[str, int | None], int]:
         """What the groups say now; then something happens at other processes."""
-        prefix, found = ledger_group(job), {}
+        prefix, entries = ledger_group(job), {}
         for name, offset in self.offsets.items():
             of, _, shard = name.removeprefix(prefix).partition(".")
-            found[of, int(shard) if shard else None] = offset - 1
+            entries[of, int(shard) if shard else None] = offset - 1
         while self.meanwhile:
             self.meanwhile.pop(0)()
-        return found
+        return entries
 
 
 class Producer:
@@ -65,7 +65,7 @@ class Producer:
 
     def begin_transaction(self) -> None:
         self.messages: list[str] = []
-        self.given: dict[str, int] = {}
+        self.sent: dict[str, int] = {}
 
     def produce(self, topic: str, value: bytes, key: bytes | None, partition: int) -> None:
         self.messages.append(value.decode())
@@ -78,12 +78,12 @@ class Producer:
 
     def send_offsets_to_transaction(self, offsets: Any, group: str, seconds: float) -> None:
         self._alive()
-        self.given[group] = offsets[0].offset
+        self.sent[group] = offsets[0].offset
 
     def commit_transaction(self, seconds: float) -> None:
         self._alive()
         self.broker.log += self.messages
-        self.broker.offsets |= self.given
+        self.broker.offsets |= self.sent
 
     def abort_transaction(self, seconds: float) -> None:
         self.messages = []
@@ -109,12 +109,12 @@ class Consumer:
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
-    made = Broker()
-    monkeypatch.setattr(exactly_once, "Producer", made.producer)
-    monkeypatch.setattr(exactly_once, "Consumer", made.consumer)
-    monkeypatch.setattr(shard_output, "Ledgers", made.ledgers)
+    in_memory = Broker()
+    monkeypatch.setattr(exactly_once, "Producer", in_memory.producer)
+    monkeypatch.setattr(exactly_once, "Consumer", in_memory.consumer)
+    monkeypatch.setattr(shard_output, "Ledgers", in_memory.ledgers)
     shard_output._kept.clear()
-    yield made
+    yield in_memory
     shard_output._kept.clear()
 
 

@@ -12,16 +12,16 @@ def test_with_jars_that_have_moved_or_changed_there_is_no_archive_until_it_is_ma
     jar, moved = tmp_path / "a.jar", tmp_path / "b.jar"
     jar.write_bytes(b"classes")
     os.utime(jar, ns=(1, 1))
-    made = class_archive.place([jar])
-    assert class_archive.place([jar]) == made
+    archive = class_archive.place([jar])
+    assert class_archive.place([jar]) == archive
     jar.rename(moved)
-    assert class_archive.place([moved]) != made
+    assert class_archive.place([moved]) != archive
     moved.rename(jar)
-    assert class_archive.place([jar]) == made
+    assert class_archive.place([jar]) == archive
     jar.write_bytes(b"other classes")
     os.utime(jar, ns=(1, 1))
-    assert class_archive.place([jar]) != made
+    assert class_archive.place([jar]) != archive
     jar.write_bytes(b"CLASSES")
     os.utime(jar, ns=(2, 2))
-    assert class_archive.place([jar]) != made, "the JVM compares times, and no contents"
+    assert class_archive.place([jar]) != archive, "the JVM compares times, and no contents"
     assert class_archive.reading([jar]) == [], "none was made"

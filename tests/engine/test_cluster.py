@@ -118,7 +118,7 @@ SAME = {"host": "a", "python": ".".join(map(str, sys.version_info[:3])), "checkp
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         ({"checkpoints": "No such file or directory"}, "CHECKPOINT_NOT_SHARED: b: No such file or directory"),
         ({"kafka": "127.0.0.1:9092: Connection refused"}, "WORKERS_UNFIT: b does not reach Kafka: 127.0.0.1:9092"),
@@ -127,9 +127,9 @@ SAME = {"host": "a", "python": ".".join(map(str, sys.version_info[:3])), "checkp
     ],
 )
 def test_one_machine_that_cannot_run_the_jobs_is_named_with_its_reason(
-    other: dict[str, str], said: str, tmp_path: Path
+    other: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     good = SAME | {"code": fingerprint(["engine"])}
     judge([good], ["engine"], tmp_path, "kafka:9092")
-    with pytest.raises(NewnormalError, match=said):
+    with pytest.raises(NewnormalError, match=message):
         judge([good, good | {"host": "b"} | other], ["engine"], tmp_path, "kafka:9092")

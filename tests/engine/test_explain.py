@@ -68,13 +68,13 @@ def test_every_job_of_the_pipeline_is_explained(name: str, settings: Settings) -
 
 def reports(driven: Callable[..., Any], batches: int = 3) -> list[BatchReport]:
     """What two shards report, one of which has a key with most of the records."""
-    run, found = driven(counting(), 2), []
+    run, collected = driven(counting(), 2), []
     for batch in range(batches):
         hot = ["host-0"] * 60 + [f"host-{i}" for i in range(40)]
         row = {"metric": "m", "value": 1.0, "kind": "gauge"}
         run.run([[Arrival("t", 0, T0, {"time": T0 + batch * 5000 + i, "entity": e} | row) for i, e in enumerate(hot)]])
-        found.append(BatchReport("counting", batch, tuple(run.written[-1].stats), 0.25))
-    return found
+        collected.append(BatchReport("counting", batch, tuple(run.written[-1].stats), 0.25))
+    return collected
 
 
 def test_shards_report_keys_windows_and_the_keys_that_dominate(driven: Callable[..., Any], tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def streams(draw: st.DrawFn, behind: int = 40_000) -> TestStream:
     """Records up to ``behind`` out of order, watermarks, processing time, crashes, micro-batches of several steps."""
     stream, event_time, watermark = TestStream(T0, partitions=2), 0, -100_000
     for _ in range(draw(st.integers(1, 8))):
-        what = draw(st.sampled_from(["add", "add", "add", "watermark", "clock"]))
-        if what == "add":
+        step = draw(st.sampled_from(["add", "add", "add", "watermark", "clock"]))
+        if step == "add":
             items: list[Any] = []
             for _ in range(draw(st.integers(1, 7))):
                 event_time += draw(st.integers(0, 6)) * 1000
@@ -102,7 +102,7 @@ def streams(draw: st.DrawFn, behind: int = 40_000) -> TestStream:
                 if draw(st.integers(0, 9)) == 0:
                     items.append(draw(st.sampled_from([ABORT, RESTART])))
             stream = stream.add(*items, partition=draw(st.integers(0, 1)))
-        elif what == "watermark":
+        elif step == "watermark":
             watermark = max(watermark, event_time - draw(st.integers(-5, 10)) * 1000)
             stream = stream.advance_watermark(watermark)
         else:
@@ -112,10 +112,10 @@ def streams(draw: st.DrawFn, behind: int = 40_000) -> TestStream:
     return stream.advance_watermark(event_time + draw(st.sampled_from([0, 200_000])))
 
 
-def panes(some: Run) -> list[tuple[Any, ...]]:
+def panes(outcome: Run) -> list[tuple[Any, ...]]:
     names = ("key", "window_start", "window_end", "pane", "timing", "revision", "retraction", "n", "max")
     rows = [(*(row.get(name) or (0 if name == "retraction" else row.get(name)) for name in names),
-             round(row["sum"], 6)) for row in some.rows]  # fmt: skip
+             round(row["sum"], 6)) for row in outcome.rows]  # fmt: skip
     return sorted(rows, key=repr)
 
 

@@ -72,13 +72,13 @@ def rows_of(*written: Sequence[Written]) -> list[dict[str, Any]]:
     return [row for some in written for each in some for row in each.rows]
 
 
-def told(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def but_early(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """All results but the early ones, whatever came before them."""
-    some = [row for row in rows if row["timing"] != "early"]
+    kept = [row for row in rows if row["timing"] != "early"]
     return sorted(
         (str(row.get("k")), row["window_start"], row["window_end"], row["revision"], row["timing"],
          *(str(row.get(name)) for name in AGGREGATES))
-        for row in some
+        for row in kept
     )  # fmt: skip
 
 
@@ -110,16 +110,16 @@ def test_a_trigger_that_is_added_changes_no_result_but_the_early_ones(
         stream = stream.advance_clock("3s")
     stream = stream.advance_watermark("3h")
     cut = data.draw(st.integers(1, len(stream.batches) - 1))
-    plain, early = (job(WINDOWS[window], lateness, some) for some in (None, TRIGGERS[trigger]))
+    plain, early = (job(WINDOWS[window], lateness, when) for when in (None, TRIGGERS[trigger]))
     whole, _ = goes_on(plain, plain, stream.batches, len(stream.batches))
     first, then = goes_on(plain, early, stream.batches, cut)
-    assert told(rows_of(first, then)) == told(rows_of(whole))
-    assert [row for each in (*first, *then) for row in each.late] == [row for each in whole for row in each.late]
+    assert but_early(rows_of(first, then)) == but_early(rows_of(whole))
+    assert [row for batch in (*first, *then) for row in batch.late] == [row for batch in whole for row in batch.late]
     panes = defaultdict(list)
     for row in rows_of(first, then):
         if window != "sessions":  # which merge
             panes[row.get("k"), row["window_start"], row["window_end"]].append(row["pane"])
-    assert all(some == list(range(len(some))) for some in panes.values())
+    assert all(numbers == list(range(len(numbers))) for numbers in panes.values())
 
 
 def test_early_results_hold_what_came_before_the_trigger_was_added() -> None:
@@ -151,8 +151,8 @@ def test_an_aggregate_that_is_added_has_the_records_from_then_on_and_leaves_the_
     for row in found:
         span = range(row["window_start"], row["window_end"])
         seen = [v for second, v in records[3:] if T0 + second * 1000 in span]
-        told = (sum(seen), max(seen), len(set(seen))) if seen else (None, None, None)
-        assert (row.get("total"), row.get("most"), row.get("kinds")) == told
+        expected = (sum(seen), max(seen), len(set(seen))) if seen else (None, None, None)
+        assert (row.get("total"), row.get("most"), row.get("kinds")) == expected
 
 
 def test_an_aggregate_that_is_added_is_null_in_a_count_window_that_gets_no_record_any_more() -> None:

@@ -21,7 +21,7 @@ names = st.dictionaries(text, number, max_size=3)
 
 @st.composite
 def novelties(draw: st.DrawFn) -> Novelty:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "entity": draw(text),
         "metric": draw(text),
         "window_start": draw(st.integers(0, 2**50)),
@@ -35,7 +35,7 @@ def novelties(draw: st.DrawFn) -> Novelty:
         "message": draw(st.none() | text),
         "experts": draw(st.none() | st.fixed_dictionaries({"level": number}, optional={"hour": number})),
     }
-    return Novelty(**given)
+    return Novelty(**fields)
 
 
 def frame(rows: list[Novelty]) -> pl.DataFrame:

@@ -77,23 +77,23 @@ def test_what_a_killed_process_has_changed_in_part_is_never_taken_for_a_version(
     *killed, last = [int(code) for code in done.stdout.split()]
     assert set(killed) == {-signal.SIGKILL}
     assert last == 0
-    found = []
+    versions = []
     for number in range(1, len(killed) + 2):
         kept = KeptArrays(tmp_path / str(number))  # the lock ended with its holder
         mark = kept.folder / "version"
         version = mark.read_text() if mark.exists() else ""
-        found.append(version)
+        versions.append(version)
         if version:
-            arrays, wanted = kept.take(version, KINDS), {"v1": 0, "v2": 2}[version]
+            arrays, expected = kept.take(version, KINDS), {"v1": 0, "v2": 2}[version]
             assert arrays is not None
             values = [*arrays.values(), kept.frame("keys")["key"].to_numpy()]
-            assert all((array == wanted).all() and len(array) == 1000 for array in values), (number, version)
+            assert all((array == expected).all() and len(array) == 1000 for array in values), (number, version)
         for wrong in {"v1", "v2"} - {version}:
             assert kept.take(wrong, KINDS) is None
         kept.close()
-    assert found[-1] == "v2"
-    assert found == sorted(found, key=["v1", "", "v2"].index)
-    assert found.count("") >= 5, "it was not killed in the middle, so this test shows little"
+    assert versions[-1] == "v2"
+    assert versions == sorted(versions, key=["v1", "", "v2"].index)
+    assert versions.count("") >= 5, "it was not killed in the middle, so this test shows little"
 
 
 def _kept(state: ShardState) -> KeptArrays:
@@ -103,7 +103,7 @@ def _kept(state: ShardState) -> KeptArrays:
 
 def test_each_scope_of_a_state_keeps_its_own(tmp_path: Path) -> None:
     """Only the folder of the job is there, as that of a shard is made by whoever keeps something first."""
-    whole, found = ShardState(DictSegments(tmp_path / "3")), []
+    whole, contents = ShardState(DictSegments(tmp_path / "3")), []
     states = [whole.scope("0"), whole.scope("1"), whole]
     for number, state in enumerate(states):
         kept = _kept(state)
@@ -113,9 +113,9 @@ def test_each_scope_of_a_state_keeps_its_own(tmp_path: Path) -> None:
         kept = _kept(state)
         arrays = kept.take("v", {"x": np.dtype(np.int64)})
         assert arrays is not None
-        found.append(arrays["x"].tolist())
+        contents.append(arrays["x"].tolist())
         kept.close()
-    assert found == [[0], [1], [2]]
+    assert contents == [[0], [1], [2]]
     assert ShardState(DictSegments()).scope("0").kept is None
 
 

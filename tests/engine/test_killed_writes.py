@@ -64,7 +64,7 @@ def test_a_start_that_is_killed_anywhere_leaves_the_layout_of_before_or_the_new_
     whole: bool, checkpoints: HadoopPath, tmp_path: Path
 ) -> None:
     """The boundary: between the deletion of the former file and the renaming of the new one there is no layout.json."""
-    found = set()
+    cases = set()
     for step in range(6):
         job = f"job{step}"
         check_layout(checkpoints, [job], 2, "shards")
@@ -83,9 +83,9 @@ def test_a_start_that_is_killed_anywhere_leaves_the_layout_of_before_or_the_new_
         check_layout(checkpoints, [job], shards, "shards")
         copied(checkpoints / job, tmp_path / f"copy{step}")
         assert (tmp_path / f"copy{step}" / "layout.json").exists()
-        found.add((there, ended))
-    assert (True, True) in found and (True, False) in found
-    assert ((False, False) in found) == (not whole)
+        cases.add((there, ended))
+    assert (True, True) in cases and (True, False) in cases
+    assert ((False, False) in cases) == (not whole)
 
 
 def test_a_file_is_replaced_by_hadoop_itself_and_nothing_stays_beside(checkpoints: HadoopPath, tmp_path: Path) -> None:

@@ -59,19 +59,19 @@ some = settings(
 )
 
 
-def partitioned(made: Job, bound: str = "0s") -> Job:
+def partitioned(plain: Job, bound: str = "0s") -> Job:
     """A job whose input is partitioned by the key, and whose watermark waits for all partitions."""
-    (source,) = made.inputs
+    (source,) = plain.inputs
     (topic,) = source.formats
     expected = tuple((topic, partition) for partition in range(PARTITIONS))
     strategy = BoundedOutOfOrderness(bound, "1h", expected)
-    return replace(made, inputs=(replace(source, partitions=PARTITIONS, watermark=strategy),))
+    return replace(plain, inputs=(replace(source, partitions=PARTITIONS, watermark=strategy),))
 
 
 @st.composite
 def logs(draw: st.DrawFn, writes_watermarks: bool = True, topic: str = "t") -> list[Log]:
     """The log of each partition: every entry is a message; records come up to 40 s late."""
-    made: list[Log] = []
+    drawn: list[Log] = []
     for partition in range(PARTITIONS):
         newest, log = 0, list[Entry]()
         if writes_watermarks:
@@ -90,16 +90,16 @@ def logs(draw: st.DrawFn, writes_watermarks: bool = True, topic: str = "t") -> l
             if writes_watermarks
             else Arrival(topic, partition, 2 * ARRIVED, event(KEYS[partition][2], T0 + 3_600_000, 0.0))
         )
-        made.append(log)
-    return made
+        drawn.append(log)
+    return drawn
 
 
 @st.composite
-def cut(draw: st.DrawFn, given: Sequence[Log]) -> list[list[Entry]]:
+def cut(draw: st.DrawFn, all_logs: Sequence[Log]) -> list[list[Entry]]:
     """The logs cut into micro-batches, in each partition at places of its own."""
     number = draw(st.integers(1, 6))
     parts = []
-    for log in given:
+    for log in all_logs:
         cuts = sorted(draw(st.lists(st.integers(0, len(log)), min_size=number - 1, max_size=number - 1)))
         parts.append([log[a:b] for a, b in pairwise([0, *cuts, len(log)])])
     return [[entry for part in parts for entry in part[batch]] for batch in range(number)]
@@ -117,7 +117,7 @@ def last_panes(rows: Sequence[dict[str, Any]]) -> dict[tuple[Any, ...], tuple[An
     return panes
 
 
-def told(rows: Sequence[dict[str, Any]]) -> list[str]:
+def in_order(rows: Sequence[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
@@ -128,11 +128,11 @@ def told(rows: Sequence[dict[str, Any]]) -> list[str]:
 def test_final_windows_and_late_records_do_not_depend_on_batches_or_shards(
     driven: Callable[..., Any], kind: str, writes_watermarks: bool, data: st.DataObject, lateness: str, shards: int
 ) -> None:
-    given = data.draw(logs(writes_watermarks))
-    made = partitioned(job(*WINDOWS[kind], lateness=lateness), "3s")
-    at_once = driven(made, 1).run([[entry for log in given for entry in log]])
-    run = driven(made, shards).run(data.draw(cut(given)))
-    assert told(run.late) == told(at_once.late)
+    all_logs = data.draw(logs(writes_watermarks))
+    partitioned_job = partitioned(job(*WINDOWS[kind], lateness=lateness), "3s")
+    at_once = driven(partitioned_job, 1).run([[entry for log in all_logs for entry in log]])
+    run = driven(partitioned_job, shards).run(data.draw(cut(all_logs)))
+    assert in_order(run.late) == in_order(at_once.late)
     assert last_panes(run.rows) == last_panes(at_once.rows)
 
 
@@ -143,10 +143,10 @@ def test_every_pane_and_every_late_record_is_as_the_reference_says(
     driven: Callable[..., Any], kind: str, data: st.DataObject, lateness: str
 ) -> None:
     batches = data.draw(cut(data.draw(logs())))
-    made = partitioned(job(*WINDOWS[kind], lateness=lateness))
-    run, outcome = driven(made, 1).run(batches), interpret(made, batches)
+    partitioned_job = partitioned(job(*WINDOWS[kind], lateness=lateness))
+    run, outcome = driven(partitioned_job, 1).run(batches), interpret(partitioned_job, batches)
     assert run.watermarks == outcome.watermarks
-    assert told(run.late) == told(outcome.late)
+    assert in_order(run.late) == in_order(outcome.late)
     names = ("key", "window_start", "window_end", "pane", "timing", "revision", "n", "sum", "max", "retraction")
     assert {tuple(r[n] for n in names) for r in run.rows} == {tuple(r.get(n) for n in names) for r in outcome.rows}
 
@@ -157,13 +157,13 @@ def test_every_pane_and_every_late_record_is_as_the_reference_says(
 def test_the_statistics_of_the_extractor_do_not_depend_on_batches_or_shards(
     driven: Callable[..., Any], kind: str, data: st.DataObject, lateness: str, shards: int
 ) -> None:
-    given = [[as_sample(entry) for entry in log] for log in data.draw(logs(topic="telemetry"))]
+    all_logs = [[as_sample(entry) for entry in log] for log in data.draw(logs(topic="telemetry"))]
     window = WINDOWS[kind][0]
     assert isinstance(window, Sliding)
-    made = partitioned(extractor(window, lateness))
-    wanted = driven(made, 1).run([[entry for log in given for entry in log]])
-    run = driven(made, shards).run(data.draw(cut(given)))
-    assert told(run.late) == told(wanted.late)
+    partitioned_job = partitioned(extractor(window, lateness))
+    wanted = driven(partitioned_job, 1).run([[entry for log in all_logs for entry in log]])
+    run = driven(partitioned_job, shards).run(data.draw(cut(all_logs)))
+    assert in_order(run.late) == in_order(wanted.late)
     final, expected = run.final(), wanted.final()
     assert final.keys() == expected.keys()
     for name, row in final.items():
@@ -208,13 +208,13 @@ def test_a_record_too_late_for_one_of_its_windows_is_in_the_other_whatever_the_b
     ]
     lagging: list[Entry] = [Arrival("t", 1, ARRIVED + 3, event(second, T0 + 7_000, 4.0))]
     end: list[Entry] = [Watermark("t", p, ARRIVED + 4, T0 + 600_000) for p in range(PARTITIONS)]
-    made = partitioned(job(Sliding("10s", every="5s")))
+    partitioned_job = partitioned(job(Sliding("10s", every="5s")))
     for batches in (
         [[*begin, *log, *lagging, *end]],
         [begin, log[:2], log[2:], lagging, end],
         [begin, log, lagging + end],
     ):
-        panes = last_panes(driven(made, 1).run(batches).rows)
+        panes = last_panes(driven(partitioned_job, 1).run(batches).rows)
         assert {(end - T0, key): total for (key, _, end), (_, total, _) in panes.items()} == {
             (10_000, first): 1.0,
             (15_000, first): 3.0,
@@ -226,12 +226,13 @@ def test_a_record_too_late_for_one_of_its_windows_is_in_the_other_whatever_the_b
 @pytest.mark.parametrize("together", [True, False], ids=["one batch", "two batches"])
 def test_an_operator_in_event_time_order_decides_by_the_log_too(driven: Callable[..., Any], together: bool) -> None:
     """A word at 5 s comes after the watermark of 6 s in its partition, whether the shard knew that before or not."""
-    made = partitioned(job_of(Stream.read(points("l")).key_by("key").process(Deduplicate(by=("word",), within="1s"))))
+    first = Stream.read(points("l")).key_by("key").process(Deduplicate(by=("word",), within="1s"))
+    partitioned_job = partitioned(job_of(first))
     key = point(5_000)["key"]
     here = crc32(key.encode()) % PARTITIONS
     begin: list[Entry] = [Watermark("l", p, ARRIVED, NEVER) for p in range(PARTITIONS)]
     told_six, record = Watermark("l", here, ARRIVED + 1, T0 + 6_000), Arrival("l", here, ARRIVED + 2, point(5_000))
     end: list[Entry] = [Watermark("l", p, ARRIVED + 3, T0 + 600_000) for p in range(PARTITIONS)]
     batches = [[*begin, told_six, record, *end]] if together else [[*begin, told_six], [record], end]
-    run = driven(made, 1).run(batches)
+    run = driven(partitioned_job, 1).run(batches)
     assert (len(run.late), len(run.rows)) == (1, 0)

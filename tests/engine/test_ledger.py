@@ -33,13 +33,13 @@ class Broker:
     before: dict[str, KafkaError] = field(default_factory=dict)
     after: dict[str, KafkaError] = field(default_factory=dict)
 
-    def asked(self, what: str, effect: Callable[[], None] = lambda: None) -> None:
-        self.calls.append(what)
-        if what in self.before:
-            raise KafkaException(self.before.pop(what))
+    def asked(self, request: str, effect: Callable[[], None] = lambda: None) -> None:
+        self.calls.append(request)
+        if request in self.before:
+            raise KafkaException(self.before.pop(request))
         effect()
-        if what in self.after:
-            raise KafkaException(self.after.pop(what))
+        if request in self.after:
+            raise KafkaException(self.after.pop(request))
 
 
 class Clients:
@@ -182,13 +182,15 @@ def test_what_kafka_refuses_for_good_is_aborted_and_raised(
 def test_each_job_has_its_own_transactions_and_each_checkpoint_its_own_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[dict[str, Any]] = []
+    options: list[dict[str, Any]] = []
     for name in ("Producer", "Consumer"):
-        monkeypatch.setattr(exactly_once, name, lambda settings: made.append(settings) or Clients(Broker(), settings))
+        monkeypatch.setattr(
+            exactly_once, name, lambda settings: options.append(settings) or Clients(Broker(), settings)
+        )
     for job, epoch in (("a", "1"), ("a", "2"), ("b", "1")):
         TransactionalWriter("nowhere", job, epoch=epoch).write(0, batch(b"x"))
-    writers = [settings["transactional.id"] for settings in made if "transactional.id" in settings]
-    groups = [settings["group.id"] for settings in made if "group.id" in settings]
+    writers = [settings["transactional.id"] for settings in options if "transactional.id" in settings]
+    groups = [settings["group.id"] for settings in options if "group.id" in settings]
     assert writers[0] == writers[1] != writers[2], "one process at a time writes as a job, whatever its checkpoint"
     assert len(set(groups)) == 3
 

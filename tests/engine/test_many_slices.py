@@ -128,13 +128,13 @@ def test_a_state_without_blocks_is_taken_over() -> None:
     for _ in live(operator, segments, range(1_000, 1_120)):
         pass
     new = [DictSegments() for _ in range(2)]
-    states = [ShardState(some) for some in new]
+    states = [ShardState(shard) for shard in new]
     build(operator).rescale(Rescaling([ShardState(segments)], states, "k"))
     for state in states:
         state.save()
-    assert not any(name.startswith("blocks") for some in new for name in some.values)
+    assert not any(name.startswith("blocks") for shard in new for name in shard.values)
     (wanted,) = live(operator, segments, range(1_120, 1_121))
-    alone = [next(live(operator, some, range(1_120, 1_121))) for some in new]
+    alone = [next(live(operator, shard, range(1_120, 1_121))) for shard in new]
     assert {row for rows in alone for row in rows.filter(pl.col("n") == 100).rows()} == set(wanted.rows())
 
 

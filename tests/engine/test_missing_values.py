@@ -115,26 +115,26 @@ def job(way: str) -> Job:
 
 def oracle(rows: Rows) -> dict[str, Any]:
     """The results of one window, from the definitions."""
-    known = sorted((r["time"], r["value"]) for r in rows if r["value"] is not None)
-    values = [value for _, value in known]
-    wanted: dict[str, Any] = dict.fromkeys(AGGREGATES) | {"count": len(rows)}
+    timed = sorted((r["time"], r["value"]) for r in rows if r["value"] is not None)
+    values = [value for _, value in timed]
+    results: dict[str, Any] = dict.fromkeys(AGGREGATES) | {"count": len(rows)}
     kinds = {r["kind"] for r in rows} - {None}
-    wanted["kind"] = kinds.pop() if kinds else None
+    results["kind"] = kinds.pop() if kinds else None
     if not values:
-        return wanted
+        return results
     several = len(values) > 1
     counts = sorted(Counter(map(str, values)).items(), key=lambda item: (-item[1], item[0]))
-    steps = [(v - u, t - s) for (s, u), (t, v) in pairwise(known) if v >= u]  # no step where the counter began anew
+    steps = [(v - u, t - s) for (s, u), (t, v) in pairwise(timed) if v >= u]  # no step where the counter began anew
     elapsed = sum(time for _, time in steps)
-    return wanted | {
+    return results | {
         "sum": math.fsum(values),
         "mean": statistics.fmean(values),
         "std": statistics.stdev(values) if several else 0.0,
         "variance": statistics.variance(values) if several else 0.0,
         "min": min(values),
         "max": max(values),
-        "first": min(v for t, v in known if t == known[0][0]),
-        "last": max(v for t, v in known if t == known[-1][0]),
+        "first": min(v for t, v in timed if t == timed[0][0]),
+        "last": max(v for t, v in timed if t == timed[-1][0]),
         "distinct": len(set(values)),
         "top": dict(counts[:2]),
         "histogram": [sum(v < 0 for v in values), sum(0 <= v < 2 for v in values), sum(v >= 2 for v in values)],
@@ -144,15 +144,15 @@ def oracle(rows: Rows) -> dict[str, Any]:
 
 
 def assert_is(got: dict[str, Any], values: dict[str, Any], way: str) -> None:
-    wanted = {name: values[name] for name in supported(way, AGGREGATES)}
-    for name, value in wanted.items():
+    expected = {name: values[name] for name in supported(way, AGGREGATES)}
+    for name, value in expected.items():
         mine = dict((e["key"], e["value"]) if isinstance(e, dict) else e for e in got["top"] or ()) or None
         mine = mine if name == "top" else got.get(name)
         close = {"p50": 0.011}.get(name, 1e-9)
         if isinstance(value, float):
-            assert mine == pytest.approx(value, rel=close, abs=1e-9), (name, got, wanted)
+            assert mine == pytest.approx(value, rel=close, abs=1e-9), (name, got, expected)
         else:
-            assert mine == value, (name, got, wanted)
+            assert mine == value, (name, got, expected)
 
 
 def reading(key: str, time: int, value: float | None, kind: str | None = "gauge") -> dict[str, Any]:

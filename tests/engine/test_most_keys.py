@@ -42,13 +42,13 @@ def message(keys: list[Key], time: int = T0) -> bytes:
     return columnar.encode(pa.Table.from_pylist(rows, schema=Telemetry.arrow_schema()), 0)
 
 
-def taken(made: Job, messages: list[list[Key]], state: DictSegments, first: int = 0, partition: int = 0) -> Any:
+def taken(bounded: Job, messages: list[list[Key]], state: DictSegments, first: int = 0, partition: int = 0) -> Any:
     """What one micro-batch takes in, and its dead letters."""
     rows = [
         dict(zip(KAFKA.names, (message(keys), "telemetry", partition, first + n, T0 + 1000), strict=True))
         for n, keys in enumerate(messages)
     ]
-    intake = read(made, [pa.Table.from_pylist(rows, schema=KAFKA)], 0, state)
+    intake = read(bounded, [pa.Table.from_pylist(rows, schema=KAFKA)], 0, state)
     letters = [DeadLetter.model_validate_json(letter) for letter in intake.dead]
     return [(r["entity"], r["metric"]) for table in intake.records for r in table.to_pylist()], letters
 
@@ -67,24 +67,24 @@ def test_the_first_keys_of_the_log_are_taken_whatever_the_micro_batches(
     log: list[list[Key]], cuts: set[int], alike: int, partition: int
 ) -> None:
     """One record after the other, in plain Python, decides which keys there are."""
-    known, good, refused = set[Key](), list[Key](), dict[int, list[int]]()
-    for offset, some in enumerate(log):
-        for position, key in enumerate(some):
-            fits = sum(each[0] == key[0] for each in known) < alike and len(known) < partition
-            if key in known or fits:
-                known.add(key)
+    accepted, good, refused = set[Key](), list[Key](), dict[int, list[int]]()
+    for offset, message_keys in enumerate(log):
+        for position, key in enumerate(message_keys):
+            fits = sum(other[0] == key[0] for other in accepted) < alike and len(accepted) < partition
+            if key in accepted or fits:
+                accepted.add(key)
                 good.append(key)
             else:
                 refused.setdefault(offset, []).append(position)
-    made, state, got, letters = job(alike, partition), DictSegments(), list[Key](), list[DeadLetter]()
+    bounded, state, got, letters = job(alike, partition), DictSegments(), list[Key](), list[DeadLetter]()
     begins = [0, *sorted(cut for cut in cuts if cut < len(log)), len(log)]
     for begin, end in pairwise(begins):
-        some_good, some_letters = taken(made, log[begin:end], state, begin)
+        some_good, some_letters = taken(bounded, log[begin:end], state, begin)
         got += some_good
         letters += some_letters
     assert got == good
-    assert {each.offset: positions(each.refused or "") for each in letters} == refused
-    assert {each.code for each in letters} <= {"TOO_MANY_KEYS"}
+    assert {letter.offset: positions(letter.refused or "") for letter in letters} == refused
+    assert {letter.code for letter in letters} <= {"TOO_MANY_KEYS"}
 
 
 def test_a_dead_letter_names_the_key_and_the_bounds_and_can_be_sent_again() -> None:
@@ -104,26 +104,26 @@ def test_a_dead_letter_names_the_key_and_the_bounds_and_can_be_sent_again() -> N
 
 
 def test_a_record_that_is_refused_for_another_reason_brings_no_key() -> None:
-    made, state = job(1, 9), DictSegments()
+    bounded, state = job(1, 9), DictSegments()
     early = pa.Table.from_pylist(
         [dict(zip(KAFKA.names, (message([("a", "u")], 1), "telemetry", 0, 0, T0), strict=True))]
     )
-    assert not read(made, [early.cast(KAFKA)], 0, state).records
-    assert taken(made, [[("a", "v")]], state) == ([("a", "v")], [])
+    assert not read(bounded, [early.cast(KAFKA)], 0, state).records
+    assert taken(bounded, [[("a", "v")]], state) == ([("a", "v")], [])
 
 
 @pytest.mark.parametrize("to", [1, 4])
 def test_what_is_known_goes_to_the_shards_that_read_its_partition(to: int) -> None:
-    made = job(2, 9, partitions=4)
+    bounded = job(2, 9, partitions=4)
     names = {crc32(name) % 4: name for name in "abcdefgh"}
     before = [DictSegments(), DictSegments()]
     for partition, name in names.items():
-        taken(made, [[(name, "u"), (name, "v")]], before[partition % 2], partition=partition)
-    after = rescaled(made, [state.values for state in before], to)
+        taken(bounded, [[(name, "u"), (name, "v")]], before[partition % 2], partition=partition)
+    after = rescaled(bounded, [state.values for state in before], to)
     for partition, name in names.items():
         state = DictSegments()
         state.values = after[partition % to]
-        good, letters = taken(made, [[(name, "w"), (name, "v")]], state, partition=partition)
+        good, letters = taken(bounded, [[(name, "w"), (name, "v")]], state, partition=partition)
         assert good == [(name, "v")], "the third is one too many, the second is known"
         assert len(letters) == 1
 

@@ -82,16 +82,16 @@ def test_any_size_and_any_slide_give_the_windows_of_their_definition(
         for start in windows_of(second, size, every, offset):
             expected[k, start].append(v)
     for on in BOTH:
-        made = run(job, stream_of(batches, restarts), on=on)
-        assert not made.late
-        found = {}
-        for row in made.rows:  # the last pane of a window is the one that counts
+        outcome = run(job, stream_of(batches, restarts), on=on)
+        assert not outcome.late
+        last_panes = {}
+        for row in outcome.rows:  # the last pane of a window is the one that counts
             start = row["window_start"]
             assert row["window_end"] - start == size * 1000
-            found[row.get("k"), (start - T0) // 1000] = (row["n"], row.get("total"), row.get("most"))
-        known = {name: [v for v in values if v is not None] for name, values in expected.items()}
-        assert found == {
-            name: (len(values), sum(known[name]) if known[name] else None, max(known[name], default=None))
+            last_panes[row.get("k"), (start - T0) // 1000] = (row["n"], row.get("total"), row.get("most"))
+        values_of = {name: [v for v in values if v is not None] for name, values in expected.items()}
+        assert last_panes == {
+            name: (len(values), sum(values_of[name]) if values_of[name] else None, max(values_of[name], default=None))
             for name, values in expected.items()
         }
 
@@ -115,12 +115,12 @@ def test_a_join_in_windows_of_any_slide_has_the_pairs_of_each_window(
         if start in windows_of(other, size, every, offset)
     )
     for on in BOTH:
-        made = run(job, stream_of(batches, restarts, "both"), on=on)
-        assert not made.late
+        outcome = run(job, stream_of(batches, restarts, "both"), on=on)
+        assert not outcome.late
         times = ("window_start", "left_time", "right_time")
         assert expected == sorted(
             (row["k"], *((row[name] - T0) // 1000 for name in times), str(row.get("v")), str(row.get("v_right")))
-            for row in made.rows
+            for row in outcome.rows
         )
 
 
@@ -166,12 +166,12 @@ def matches_of(kind: str, values: list[tuple[int, int]], within: int) -> list[tu
                 break
         if len(taken) == (2 if later else 1) and -1 not in taken:
             runs.append(taken)
-    found, gone_on = list[tuple[int, ...]](), -1
+    matches, gone_on = list[tuple[int, ...]](), -1
     for taken in runs:
         if taken[0] > gone_on:
-            found.append(tuple(values[number][0] for number in taken))
+            matches.append(tuple(values[number][0] for number in taken))
             gone_on = taken[-1]
-    return found
+    return matches
 
 
 @pytest.mark.parametrize("kind", EVENTS)

@@ -48,18 +48,18 @@ def test_a_log_holds_what_a_list_would_and_no_segment_more(
     state, log, other = opened()
     for kind, mark, values, chosen in changes:
         places = sorted(place for place in chosen if place < len(model))
-        some = [log.parts[place] for place in places]
+        parts_of_log = [log.parts[place] for place in places]
         match kind:
             case "append":
                 log.append(tables(values), mark, len(values))
                 model.append((mark, len(values), values))
             case "replace":
-                log.replace(some, tables(values), mark, len(values))
+                log.replace(parts_of_log, tables(values), mark, len(values))
                 model.insert(places[0] if places else len(model), (mark, len(values), values))
                 for place in reversed(places):
                     del model[place + 1]
             case "forget":
-                log.forget(some)
+                log.forget(parts_of_log)
                 model = [each for place, each in enumerate(model) if place not in places]
             case "other":
                 other.append(tables(values))

@@ -41,14 +41,14 @@ def test_portions_follow_each_other_in_each_partition_and_leave_nothing_out(
     messages: list[tuple[str, int, bytes]], data: st.DataObject
 ) -> None:
     rows = kafka([(*message, 0) for message in messages])
-    found = list(portions(rows, most=data.draw(st.integers(1, 200))))
-    assert pa.concat_tables(found).num_rows == rows.num_rows
+    parts = list(portions(rows, most=data.draw(st.integers(1, 200))))
+    assert pa.concat_tables(parts).num_rows == rows.num_rows
     for topic, partition in {(topic, partition) for topic, partition, _ in messages}:
         of = [
-            [r["offset"] for r in some.to_pylist() if (r["topic"], r["partition"]) == (topic, partition)]
-            for some in (rows, *found)
+            [r["offset"] for r in part.to_pylist() if (r["topic"], r["partition"]) == (topic, partition)]
+            for part in (rows, *parts)
         ]
-        assert [offset for some in of[1:] for offset in some] == of[0]
+        assert [offset for part in of[1:] for offset in part] == of[0]
 
 
 def test_a_portion_has_about_as_many_bytes_as_it_may() -> None:

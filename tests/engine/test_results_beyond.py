@@ -59,14 +59,14 @@ def test_a_sum_beyond_64_bits_is_a_dead_letter_with_key_and_window_in_windows_of
     rows = [{"k": k, "n": number} for k, numbers in of.items() for number in numbers]
     expected = {(k, sum(numbers)) for k, numbers in of.items() if -(2**63) <= sum(numbers) < 2**63}
     for on in ("reference", "operator"):
-        made = run(job, amounts(*rows), on=on)
-        assert {(row["k"], row["s"]) for row in made.rows} >= expected
+        outcome = run(job, amounts(*rows), on=on)
+        assert {(row["k"], row["s"]) for row in outcome.rows} >= expected
         if way != "several slices":  # of which some hold one of the numbers only
-            assert {(row["k"], row["s"]) for row in made.rows} == expected
-    told = [(code, row["k"]) for code, row in letters(made.dead)]
-    assert {code for code, _ in told} == {"RESULT_BEYOND"}
-    assert {k for _, k in told} == {"beyond", "below", *(["held"] if way == "several slices" else [])}
-    assert all("window_start" in row and "window_end" in row for _, row in letters(made.dead))
+            assert {(row["k"], row["s"]) for row in outcome.rows} == expected
+    reported = [(code, row["k"]) for code, row in letters(outcome.dead)]
+    assert {code for code, _ in reported} == {"RESULT_BEYOND"}
+    assert {k for _, k in reported} == {"beyond", "below", *(["held"] if way == "several slices" else [])}
+    assert all("window_start" in row and "window_end" in row for _, row in letters(outcome.dead))
 
 
 def test_each_result_beyond_64_bits_has_a_letter_of_its_own_that_names_the_column_and_no_message() -> None:

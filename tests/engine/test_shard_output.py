@@ -46,7 +46,7 @@ class Site:
         """A task writes; ``again``: in another process, which has no writer yet."""
         if again:
             shard_output._kept.clear()
-        return write(self.place, driver.turn(batch), shard, self.messages(batch, shard))
+        return write(self.place, driver.assignment(batch), shard, self.messages(batch, shard))
 
     def by_driver(self, driver: Claim, batch: int) -> None:
         """A driver writes the output of all shards, as far as it is missing."""

@@ -32,9 +32,9 @@ ALIGNED: dict[str, Window] = {
 }
 
 
-def _windows(made: Job) -> object:
+def _windows(job: Job) -> object:
     """The logic of a job's windows, without what holds records back for them."""
-    built = build(made.processor)
+    built = build(job.processor)
     return built.windows if isinstance(built, HeldBack) else built
 
 

@@ -176,14 +176,14 @@ def test_json_output_is_by_alias_and_keyed(driven: Callable[..., Any]) -> None:
 @settings(deadline=None)
 @given(keys=st.lists(names, max_size=20), n=st.integers(1, 7))
 def test_a_slot_depends_on_the_key_alone_whatever_the_column_looks_like(keys: list[str], n: int) -> None:
-    wanted = [crc32(key) % n for key in keys]
+    expected = [crc32(key) % n for key in keys]
     plain = pa.chunked_array([keys], pa.string())
-    assert slots(plain, n).tolist() == wanted
-    assert slots(plain.dictionary_encode(), n).tolist() == wanted
-    assert slots(pl.Series(keys, dtype=pl.String), n).tolist() == wanted
-    assert slots(pl.Series(keys, dtype=pl.String).cast(pl.Categorical), n).tolist() == wanted
+    assert slots(plain, n).tolist() == expected
+    assert slots(plain.dictionary_encode(), n).tolist() == expected
+    assert slots(pl.Series(keys, dtype=pl.String), n).tolist() == expected
+    assert slots(pl.Series(keys, dtype=pl.String).cast(pl.Categorical), n).tolist() == expected
     halves = pa.chunked_array([keys[: len(keys) // 2], keys[len(keys) // 2 :]], pa.string())
-    assert slots(halves.dictionary_encode(), n).tolist() == wanted
+    assert slots(halves.dictionary_encode(), n).tolist() == expected
 
 
 columns = st.lists(st.tuples(names, st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False)), max_size=10)

@@ -208,8 +208,8 @@ def log_of(times: list[int], cuts: list[int], strategy: WatermarkStrategy) -> Wa
     for start, end in pairwise([0, *cuts, len(times)]):
         some = np.array(times[start:end], np.int64)
         if len(some):
-            told = Marker("t", 0, int(some.max()), None, T0, T0, T0, start, strategy.observed(some))
-            tracker.advance([told])
+            marker = Marker("t", 0, int(some.max()), None, T0, T0, T0, start, strategy.observed(some))
+            tracker.advance([marker])
     return tracker
 
 
@@ -269,7 +269,7 @@ class Entities(Record):
     n: int
 
 
-def told(strategy: WatermarkStrategy) -> Job:
+def job_with(strategy: WatermarkStrategy) -> Job:
     stream = Stream.read(Source({"t": ColumnarDecoder(Told)}, Told, watermark=strategy)).key_by("entity")
     stream = stream.window(Tumbling("10s")).aggregate(n=Count())
     return stream.write("job", Output("out", Entities), Output("dead", DeadLetter, "json"), Output("late", Told))
@@ -280,7 +280,7 @@ def says(time: int, done: int | None = None, partition: int = 0) -> Arrival:
 
 
 def test_punctuation_alone_moves_a_punctuated_watermark(driven: Callable[..., Any]) -> None:
-    job = told(Punctuated("done"))
+    job = job_with(Punctuated("done"))
     batches = [[says(0), says(25_000)], [says(1000, done=T0 + 10_000)], [says(12_000), says(26_000, done=T0 + 26_000)]]
     run = driven(job).run(batches)
     assert run.watermarks == interpret(job, batches).watermarks == [NEVER, T0 + 10_000, T0 + 26_000]
@@ -289,12 +289,12 @@ def test_punctuation_alone_moves_a_punctuated_watermark(driven: Callable[..., An
 
 
 def test_a_lying_punctuation_moves_the_watermark_by_the_bound_at_most(driven: Callable[..., Any]) -> None:
-    job, lie = told(Punctuated("done")), [[says(0, done=T0 + 365 * 24 * HOUR)]]
+    job, lie = job_with(Punctuated("done")), [[says(0, done=T0 + 365 * 24 * HOUR)]]
     assert driven(job).run(lie).watermarks == interpret(job, lie).watermarks == [T0 + HOUR + 60_000]
 
 
 def test_a_partition_that_has_not_punctuated_yet_is_waited_for(driven: Callable[..., Any]) -> None:
-    job = told(Punctuated("done"))
+    job = job_with(Punctuated("done"))
     batches = [[says(0, done=T0), says(5, partition=1)], [says(6, done=T0 + 6, partition=1)]]
     assert driven(job, 2).run(batches).watermarks == interpret(job, batches).watermarks == [NEVER, T0]
 
@@ -305,7 +305,7 @@ def test_a_partition_that_has_not_punctuated_yet_is_waited_for(driven: Callable[
 def test_operator_and_reference_have_the_same_watermarks(
     driven: Callable[..., Any], name: str, times: list[tuple[int, int]]
 ) -> None:
-    job = told(STRATEGIES[name])
+    job = job_with(STRATEGIES[name])
     entries = [says(time, partition=partition) for partition, time in times]
     batches = [entries[:8], entries[8:12], entries[12:]]
     run, outcome = driven(job, 2).run(batches), interpret(job, batches)

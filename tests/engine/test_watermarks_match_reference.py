@@ -75,7 +75,7 @@ def counting(*streams: Stream) -> Job:
 def batches(draw: st.DrawFn, topics: str = "t", watermarks: bool = True) -> list[list[Entry]]:
     """Messages of two partitions a topic; the arrival time of each partition goes on in whole seconds, at 0 s often."""
     arrived = {(topic, partition): T0 for topic in topics for partition in (0, 1)}
-    made: list[list[Entry]] = []
+    drawn: list[list[Entry]] = []
     for _ in range(draw(st.integers(1, 7))):
         batch: list[Entry] = []
         for _ in range(draw(st.integers(0, 6))):
@@ -87,15 +87,15 @@ def batches(draw: st.DrawFn, topics: str = "t", watermarks: bool = True) -> list
             if kind == "heartbeat":
                 batch.append(Heartbeat(*place, at))
             elif kind == "watermark":
-                told = draw(st.one_of(st.just(NEVER), st.integers(-10, 25).map(lambda s, at=at: at + s * 1000)))
-                batch.append(Watermark(*place, at, told))
+                watermark = draw(st.one_of(st.just(NEVER), st.integers(-10, 25).map(lambda s, at=at: at + s * 1000)))
+                batch.append(Watermark(*place, at, watermark))
             else:
                 time = at + draw(st.integers(-12, 19)) * 1000
                 done = draw(st.one_of(st.none(), st.integers(-10, 25).map(lambda s, at=at: at + s * 1000)))
                 row: dict[str, Any] = event(draw(st.sampled_from("ab")), time, 1.0) | {"done": done}
                 batch.append(Arrival(*place, at, row))
-        made.append(batch)
-    return made
+        drawn.append(batch)
+    return drawn
 
 
 some = settings(

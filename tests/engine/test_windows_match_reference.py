@@ -101,9 +101,9 @@ def end_of(partitions: int, end: int = T0 + 10 * SPAN) -> Batch:
     return [Watermark(TOPIC, p, ARRIVED, end) for p in range(partitions)]
 
 
-def in_one_batch(given: Sequence[Batch]) -> list[Batch]:
-    everything = [entry for batch in given[:-1] for entry in batch if isinstance(entry, Arrival)]
-    return [sorted(everything, key=lambda e: e.record["time"]), given[-1]]
+def in_one_batch(batches: Sequence[Batch]) -> list[Batch]:
+    everything = [entry for batch in batches[:-1] for entry in batch if isinstance(entry, Arrival)]
+    return [sorted(everything, key=lambda e: e.record["time"]), batches[-1]]
 
 
 def final(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -111,19 +111,19 @@ def final(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     return {(row["entity"], row["metric"], row["window_end"]): row for row in ordered}
 
 
-def assert_same(row: dict[str, Any], wanted: dict[str, Any], revision: bool = True) -> None:
+def assert_same(row: dict[str, Any], expected: dict[str, Any], revision: bool = True) -> None:
     """Equal: floats to 1e-9 of the window's largest value, quantiles to 2 %."""
-    scale = max(abs(wanted["min"]), abs(wanted["max"]), SQUARES_UNDERFLOW)
+    scale = max(abs(expected["min"]), abs(expected["max"]), SQUARES_UNDERFLOW)
     for name in EXACT if not revision else (*EXACT, "revision"):
-        assert row[name] == wanted[name], (name, row, wanted)
+        assert row[name] == expected[name], (name, row, expected)
     for name in ("mean", "std", "last"):
-        assert math.isclose(row[name], wanted[name], rel_tol=1e-9, abs_tol=1e-9 * scale), (name, row, wanted)
+        assert math.isclose(row[name], expected[name], rel_tol=1e-9, abs_tol=1e-9 * scale), (name, row, expected)
     for name in QUANTILES:
-        assert math.isclose(row[name], wanted[name], rel_tol=0.02, abs_tol=1e-12), (name, row, wanted)
-    if wanted["rate"] is None:
-        assert row["rate"] is None, (row, wanted)
+        assert math.isclose(row[name], expected[name], rel_tol=0.02, abs_tol=1e-12), (name, row, expected)
+    if expected["rate"] is None:
+        assert row["rate"] is None, (row, expected)
     else:
-        assert row["rate"] == pytest.approx(wanted["rate"], rel=1e-9), (row, wanted)
+        assert row["rate"] == pytest.approx(expected["rate"], rel=1e-9), (row, expected)
 
 
 def assert_matches(run: Any, outcome: Outcome) -> None:

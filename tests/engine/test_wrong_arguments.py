@@ -45,7 +45,7 @@ from engine import (
     WindowJoin,
 )
 from engine.operators.two_sided import TwoSided
-from engine.operators.windows import BOUNDS, TOLD
+from engine.operators.windows import BOUNDS, PANE_COLUMNS
 from engine.spec.errors import NewnormalError
 
 
@@ -222,8 +222,8 @@ def named(name: str, aggregates: dict[str, Any], window: Any = Tumbling("10s")) 
 @pytest.mark.parametrize(
     ("name", "aggregates"),
     [
-        *((name, {"m": Count()}) for name in (*BOUNDS, *TOLD, "m", "__m")),
-        *(("g", {name: Count()}) for name in (*BOUNDS, *TOLD, "__m")),
+        *((name, {"m": Count()}) for name in (*BOUNDS, *PANE_COLUMNS, "m", "__m")),
+        *(("g", {name: Count()}) for name in (*BOUNDS, *PANE_COLUMNS, "__m")),
     ],
 )
 @pytest.mark.parametrize("window", [Tumbling("10s"), CountWindows(3)])

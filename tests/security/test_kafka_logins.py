@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 
 from engine.address import kafka_options
 from engine.kafka.admin import ensure_topics
-from engine.kafka.asking import problem
 from engine.kafka.content import values
+from engine.kafka.diagnosis import problem
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from tests.security.broker import PASSWORD, USER, SecureKafka

@@ -29,18 +29,18 @@ class Folds:
         scalars: The aggregates whose partials are columns of `SUMS`.
         rates: The rates.
         tables: For each table of rows, the aggregate that lifts and merges it.
-        wanted: For each table of rows, the aggregates whose results are computed from it.
+        finished: For each table of rows, the aggregates whose results are computed from it.
     """
 
     def __init__(self, aggregates: Mapping[str, AnyAggregate]) -> None:
         self.scalars = {n: a for n, a in aggregates.items() if isinstance(a, Aggregate)}
         self.rates = {n: a for n, a in aggregates.items() if isinstance(a, Rate)}
         self.tables: dict[str, RowAggregate] = {}
-        self.wanted: dict[str, dict[str, RowAggregate]] = {}
+        self.finished: dict[str, dict[str, RowAggregate]] = {}
         for name, a in aggregates.items():
             if isinstance(a, RowAggregate):
                 self.tables.setdefault(a.table, a)
-                self.wanted.setdefault(a.table, {})[name] = a
+                self.finished.setdefault(a.table, {})[name] = a
         self._lifts, self._merges = Count().lift(), Count().merge()
         for aggregate in self.scalars.values():
             self._lifts |= aggregate.lift()
@@ -107,12 +107,12 @@ class Folds:
     def with_tables(self, results: pl.DataFrame, tables: Tables, by: Sequence[str]) -> pl.DataFrame:
         """Adds the results that are computed from tables of rows; null where there is no table."""
         for name, kind in self.tables.items():
-            wanted = self.wanted[name]
+            finished = self.finished[name]
             if name in tables:
-                read = kind.finish(self._renamed(tables[name], kind.earlier, by), list(by), wanted)
+                read = kind.finish(self._renamed(tables[name], kind.earlier, by), list(by), finished)
                 results = results.join(read, on=list(by), how="left", maintain_order="left", nulls_equal=True)
             else:
-                results = results.with_columns(pl.lit(None).alias(column) for column in wanted)
+                results = results.with_columns(pl.lit(None).alias(column) for column in finished)
         return results
 
 

@@ -68,10 +68,10 @@ def take_slices(config: WindowAggregate, state: ShardState, closed: int, before:
 
 def _revisions(state: ShardState, keys: pl.DataFrame) -> pl.DataFrame:
     """The last revision of each key and window that late records have changed; they are taken out of the state."""
-    found = [keys.clear().with_columns(pl.lit(0, pl.Int64).alias(name) for name in (REVISION, END))]
+    revisions = [keys.clear().with_columns(pl.lit(0, pl.Int64).alias(name) for name in (REVISION, END))]
     for end in state.notes.pop("late", []):
         stored = state.get(f"late/{end}")
         state.remove(f"late/{end}")
         if stored:
-            found.append(unpack(stored)[REVISION].with_columns(pl.lit(end, pl.Int64).alias(END)))
-    return pl.concat(found, how="vertical_relaxed")
+            revisions.append(unpack(stored)[REVISION].with_columns(pl.lit(end, pl.Int64).alias(END)))
+    return pl.concat(revisions, how="vertical_relaxed")

@@ -53,14 +53,14 @@ class HeldBack(Processor):
                 waiting = frame.filter(~too_late & behind)
                 batch = frame.filter(~too_late & ~behind).drop(UNTIL)
         held = Waiting(state).release(waiting, pl.col(UNTIL), progress.now)
-        made = [self.windows.process(some, state, step) for some, step in _steps(batch, held, progress)]
-        records = [results.records for results in made if results.records.height]
-        missed = [late, *(results.late for results in made if results.late is not None)]
-        lost = [some for some in missed if some.height]
+        steps = [self.windows.process(records, state, step) for records, step in _steps(batch, held, progress)]
+        records = [results.records for results in steps if results.records.height]
+        missed = [late, *(results.late for results in steps if results.late is not None)]
+        lost = [records for records in missed if records.height]
         return Results(
-            pl.concat(records, how="diagonal_relaxed") if records else made[-1].records,
+            pl.concat(records, how="diagonal_relaxed") if records else steps[-1].records,
             pl.concat(lost, how="diagonal_relaxed") if lost else late,
-            made[-1].held,
+            steps[-1].held,
         )
 
     def rescale(self, states: Rescaling) -> None:
@@ -88,8 +88,8 @@ class HeldBack(Processor):
         is_open, is_over = (np.bincount(rows[flags], minlength=len(times)) > 0 for flags in (~over, over))
         until[old] = np.where(is_open[old] | ~is_over[old], _AT_ONCE, _NEVER_TAKEN)  # neither: it lies in no window
         if self.config.window.merges:  # an earlier session, of other records, may be over
-            some = old[is_open[old]]
-            until[some] = passed[some]
+            undecided = old[is_open[old]]
+            until[undecided] = passed[undecided]
         else:
             part = is_over[rows] & is_open[rows] & over
             np.maximum.at(until, rows[part], spans.ends[part] + self.lateness)

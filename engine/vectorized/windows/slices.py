@@ -53,8 +53,8 @@ class SliceStore:
 
     def get(self, starts: Iterable[int]) -> Tables:
         """All tables of some slices; slices that do not exist have no rows."""
-        wanted = set(starts)
-        missing = {start for start in wanted - self.read if self.log.count(start) or start in self.fresh}
+        asked = set(starts)
+        missing = {start for start in asked - self.read if self.log.count(start) or start in self.fresh}
         if missing:
             single = {start for start in missing if self.log.count(start) + (start in self.fresh) == 1}
             several = missing - single
@@ -63,7 +63,7 @@ class SliceStore:
                 pieces.append(self.merge(self.pieces(several)))
             self.whole = _joined([self.whole, *pieces])
             self.read |= missing
-        return of_slices(self.whole, wanted) if self.read - wanted else self.whole
+        return of_slices(self.whole, asked) if self.read - asked else self.whole
 
     def put(self, tables: Tables, starts: set[int]) -> None:
         """Replaces the tables of some slices."""

@@ -50,14 +50,14 @@ class GeneralWindows(Processor):
         if records.height:
             moment = TriggerMoment("record", before, before, clock)
             records = records if self.config.window.merges else table.number(records)
-            for some in self._rounds(records, table, moment):
-                table.add(table.merge(some) if self.config.window.merges else some, clock)
+            for part in self._rounds(records, table, moment):
+                table.add(table.merge(part) if self.config.window.merges else part, clock)
                 if self.config.fires.by_record:
                     panes.append(table.look(moment))
         moment = TriggerMoment("watermark", before, now, clock)
         panes += [table.look(moment), table.close(closed_until(now, self.lateness), moment)]
         table.save(state)
-        fired = [some for some in panes if some is not None]
+        fired = [pane for pane in panes if pane is not None]
         held = StateCounts(open=table.windows.height)
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
 

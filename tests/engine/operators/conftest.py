@@ -189,15 +189,15 @@ some_examples = settings(
 def agrees(driven: Callable[..., Any]) -> Check:
     """``agrees(job, input, shards)``: operator and reference give the same rows, late records and watermarks."""
 
-    def check(job: Job, given: list[Batch], shards: int, at_once: list[Batch] | None = None) -> None:
-        run, wanted = driven(job, shards).run(given), interpret(job, at_once or given)
-        assert rows_of(run.rows) == rows_of(wanted.rows)
+    def check(job: Job, batches: list[Batch], shards: int, at_once: list[Batch] | None = None) -> None:
+        run, reference = driven(job, shards).run(batches), interpret(job, at_once or batches)
+        assert rows_of(run.rows) == rows_of(reference.rows)
         late = tuple(job.late.record.model_fields) if job.late else ()
-        assert rows_of(run.late, late) == rows_of(wanted.late, late)
+        assert rows_of(run.late, late) == rows_of(reference.late, late)
         assert run.dead == []
         if at_once:
             assert run.late == []
         else:
-            assert run.watermarks == wanted.watermarks
+            assert run.watermarks == reference.watermarks
 
     return check

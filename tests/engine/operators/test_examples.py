@@ -109,15 +109,15 @@ def test_two_streams_that_move_together_correlate(run: Run) -> None:
 
 def test_a_rule_takes_effect_at_its_event_time_on_all_keys_in_all_shards(run: Run) -> None:
     over = Broadcast(identity=("rule",), on=("word",), where='active AND value > "limit"')
-    judged = stream().join(Stream.read(rules()), over)
-    given = taken(
+    joined = stream().join(Stream.read(rules()), over)
+    records = taken(
         "l",
         *(point(t, key, value=5.0) for t in (1000, 2000, 3000, 4000) for key in "abcd"),
         point(2500, "a", value=1.0),
         point(2500, "b", value=9.0, word="y"),
     )
     slow = taken("rules", rule(2000, "p", "x", limit=4.0), rule(4000, "p", "x", limit=4.0, active=False))
-    rows = run(judged, given, slow, shards=3, late=Missed)
+    rows = run(joined, records, slow, shards=3, late=Missed)
     assert of(rows, "time", "key") == [(t, key) for t in (2000, 3000) for key in "abcd"]
 
 

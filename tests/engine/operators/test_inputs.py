@@ -180,13 +180,13 @@ def test_steps_give_on_columns_what_they_give_row_by_row(
     agrees: Check, name: str, data: st.DataObject, shards: int, partitions: int
 ) -> None:
     job = job_of(STEPS[name](Stream.read(points("l", partitions=partitions))).key_by("key"))
-    given = data.draw(any_batches(("l",)))
+    batches = data.draw(any_batches(("l",)))
     if partitions:
-        given = [
+        batches = [
             [replace(e, partition=crc32(e.record["key"]) % 2) if isinstance(e, Arrival) else e for e in batch]
-            for batch in given
+            for batch in batches
         ]
-    agrees(job, given, shards, at_once=given)
+    agrees(job, batches, shards, at_once=batches)
 
 
 def test_records_that_a_filter_drops_move_the_watermark_all_the_same(driven: Callable[..., Any]) -> None:

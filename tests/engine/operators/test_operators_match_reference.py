@@ -193,17 +193,17 @@ def test_a_bounded_run_gives_the_same_and_closes_what_is_open(
     name: str, data: st.DataObject, shards: int, pieces: int
 ) -> None:
     topics, job = JOBS[name][0], JOBS[name][1]("0s")
-    found = data.draw(arrivals(topics))
-    by_topic = {topic: [e.record for e in found if e.topic == topic] for topic in topics}
+    drawn = data.draw(arrivals(topics))
+    by_topic = {topic: [e.record for e in drawn if e.topic == topic] for topic in topics}
     rows, late = bounded(job, by_topic, shards, pieces)
     reference = reference_of(job.processor)
-    wanted, before = [], NEVER
+    expected, before = [], NEVER
     records = [row for topic in topics for r in by_topic[topic] for row in input_rows(job.inputs, topic, r)]
     latest = max((row["time"] for row in records), default=NEVER)
-    for some, now in ((records, latest), ([], END_OF_TIME)):
-        wanted += reference.take(some, Progress(before, now))[0]
+    for part, now in ((records, latest), ([], END_OF_TIME)):
+        expected += reference.take(part, Progress(before, now))[0]
         before = now
-    assert rows_of(rows) == rows_of(wanted)
+    assert rows_of(rows) == rows_of(expected)
     assert late == []
 
 

@@ -1,4 +1,4 @@
-"""A client for questions to Kafka that remembers why it is not let in: librdkafka's calls end with "timed out" only."""
+"""An admin client of Kafka that says why a broker cannot be used; librdkafka's calls end with "timed out" only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTAIN = 3
 """A broker that ends during a handshake looks like one that refuses TLS; so the error must have come so many times."""
 _NO_TOKEN = "OAUTHBEARER token"
 _OF_TLS = ("SSL routines", "PLAINTEXT broker listener", "SSL listener")
-"""Parts of errors of connections, by which librdkafka tells that one side does not use TLS or refuses a certificate."""
+"""Parts of errors of connections, by which librdkafka says that one side does not use TLS or refuses a certificate."""
 _TLS_WANTED = (
     "a valid certificate of an authority in kafka.ssl_ca_file, for the host in kafka.bootstrap; if the broker asks for "
     "one of ours, kafka.ssl_certificate_file; the kafka.security_protocol of that port"
@@ -44,16 +44,16 @@ class _Errors:
 
     def __call__(self, error: KafkaError) -> None:
         """Takes an error from librdkafka."""
-        said = _reason(error.str())
+        reason = _reason(error.str())
         if error.code() == KafkaError._AUTHENTICATION:
-            self.login = error.str() if _NO_TOKEN in error.str() else said
-        elif error.code() == KafkaError._SSL or any(sign in said for sign in _OF_TLS):
-            self.encryption = [*self.encryption[-_CERTAIN:], said]
+            self.login = error.str() if _NO_TOKEN in error.str() else reason
+        elif error.code() == KafkaError._SSL or any(sign in reason for sign in _OF_TLS):
+            self.encryption = [*self.encryption[-_CERTAIN:], reason]
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self.latest = said
+            self.latest = reason
 
 
-class AskingClient(AdminClient):
+class DiagnosingClient(AdminClient):
     """An admin client that logs nothing, and keeps the latest errors of its connections.
 
     Args:
@@ -87,8 +87,8 @@ class AskingClient(AdminClient):
             accepted = _TOKEN_WANTED if token else _LOGIN_WANTED
             return NewnormalError("KAFKA_LOGIN_REFUSED", what, where, accepted, now)
         if len(self._errors.encryption) >= _CERTAIN:
-            found = certificate_problem(self.bootstrap, kafka_options(self.bootstrap))
-            what = found or f"no encrypted connection with {self.bootstrap}: {self._errors.encryption[-1]}"
+            certificate = certificate_problem(self.bootstrap, kafka_options(self.bootstrap))
+            what = certificate or f"no encrypted connection with {self.bootstrap}: {self._errors.encryption[-1]}"
             return NewnormalError("KAFKA_TLS_FAILED", what, where, _TLS_WANTED, now)
         return None
 
@@ -98,13 +98,13 @@ def problem(bootstrap: str, timeout: float, now: str = "nothing was started") ->
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        timeout: Longest time for an answer, seconds; a refused login is told earlier.
+        timeout: Longest time for an answer, seconds; a refused login is reported earlier.
         now: What happens now, for the message.
 
     Returns:
         ``KAFKA_LOGIN_REFUSED``, ``KAFKA_TLS_FAILED`` or ``KAFKA_UNREACHABLE``.
     """
-    client, deadline = AskingClient(bootstrap), time.monotonic() + timeout
+    client, deadline = DiagnosingClient(bootstrap), time.monotonic() + timeout
     while True:
         try:
             if client.list_topics(timeout=max(0.1, min(_SLICE_SECONDS, deadline - time.monotonic()))).brokers:
@@ -117,20 +117,20 @@ def problem(bootstrap: str, timeout: float, now: str = "nothing was started") ->
             if speaks_tls(bootstrap) and not kafka_options(bootstrap).get("security.protocol", "").endswith("SSL"):
                 what = f"{bootstrap} speaks TLS, but kafka.security_protocol does not"
                 return NewnormalError("KAFKA_TLS_FAILED", what, "kafka.security_protocol", _TLS_WANTED, now)
-            said = client.latest()
+            latest = client.latest()
             what = f"no Kafka broker answers at {str(bootstrap)!r} within {timeout:.0f} s"
             accepted = "host:port of a running broker; empty to use the embedded one"
             return NewnormalError(
-                "KAFKA_UNREACHABLE", f"{what}: {said}" if said else what, "kafka.bootstrap", accepted, now
+                "KAFKA_UNREACHABLE", f"{what}: {latest}" if latest else what, "kafka.bootstrap", accepted, now
             )
 
 
-def forbidden(error: KafkaError, what: str, where: str, now: str) -> NewnormalError | None:
+def forbidden(error: KafkaError, action: str, where: str, now: str) -> NewnormalError | None:
     """``KAFKA_NOT_ALLOWED`` for an error that says so; ``None`` for any other error.
 
     Args:
         error: The error.
-        what: What was tried, and needs an ACL, e.g. ``to create the topic x``.
+        action: The action that needs an ACL, e.g. ``to create the topic x``.
         where: The topic or group, or the address of Kafka.
         now: What happens now.
     """
@@ -138,10 +138,10 @@ def forbidden(error: KafkaError, what: str, where: str, now: str) -> NewnormalEr
         return None
     accepted = "an ACL that allows it; `newnormal acls` lists those that are needed"
     return NewnormalError(
-        "KAFKA_NOT_ALLOWED", f"Kafka does not allow this user {what}: {error.str()}", where, accepted, now
+        "KAFKA_NOT_ALLOWED", f"Kafka does not allow this user {action}: {error.str()}", where, accepted, now
     )
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     """An error of librdkafka without the name of its connection and its timing."""
-    return said.partition(": ")[2].partition(" (after ")[0] or said
+    return message.partition(": ")[2].partition(" (after ")[0] or message
