@@ -1,7 +1,7 @@
 """Bayesian online models on arrays. Imports no Spark, no Kafka, and reads no clock.
 
 From one value of one series to its verdict. `detector.Detector` holds the state, and runs `series/one_value.py` over
-any number of values; that calls the other files in this order::
+any number of values; `series/judging.py` calls the other files in this order::
 
     value
       │ what the series should be
@@ -32,7 +32,7 @@ any number of values; that calls the other files in this order::
       ├─ series/kinds.py         the kind, from both; series/course.py: its incident is open, or over
       ├─ series/explanation.py   what words rest on, with series/past.py and experts/days.py
       ▼
-    verdict (verdicts.py); then learning, in `one_value.learn`: what belongs to an incident teaches no expert,
+    verdict (verdicts.py); then learning, in series/learning.py: what belongs to an incident teaches no expert,
                            and series/before_outage.py puts back what they knew before an outage
 
     the verdicts on all metrics of a machine at one time

@@ -27,7 +27,7 @@ def load() -> None:
     machine.step(machine.new_state(1), row, row, value.reshape(1, 1))
     join_blocks(np.arange(2), value, value)
     joined.join(joined.new_state(1), Windows(row, row, np.arange(2)), value, row == 0)
-    absence = Absence(Silence(known=10.0, forget=1 / 5000, bar=10.0))
+    absence = Absence(Silence(majority=10.0, forget=1 / 5000, bar=10.0))
     series, machines = absence.new_series(1), absence.new_machines(1)
     absence.hear(series, machines, row, row, row, row, row)
     absence.overdue(series, machines, (1, 1), 0)

@@ -15,22 +15,22 @@ class DetectorConfig:
     Args:
         threshold: record_score from which a value is an anomaly, of windows of five minutes and at one false alarm a
             series and month; see `models.series.alarm`. Changes verdicts, never what is learned.
-        false_alarms: How many false alarms a series and month there may be.
+        false_alarms: How many false alarms there may be per series and month.
         timezone: IANA name of the zone in which hours of the day are counted.
         learning: Values of a series, or windows of a machine, before it is judged; its kind is *learning* until then,
             and its evidence counts in proportion.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
-        frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
+        frozen_half: Evidence of exact repeats, in nats, that is reported at a threshold of 50.
         weight_change: What a nat of change evidence counts beside one of point evidence.
         weight_window: The same of window evidence.
         weight_record: The same of record evidence.
         band: Share of values expected between lower and upper.
-        forget: Share of what is known of the level, of steps and of the history of surprise that is forgotten a value.
-        hour_forget: Share of an hour's statistics forgotten a visit, for visits five minutes apart.
+        forget: Share of what is known of level, steps and the history of surprise that is forgotten per value.
+        hour_forget: Share of an hour's statistics forgotten per visit, for visits five minutes apart.
         hour_forget_most: The most of it, for longer steps.
-        weight_forget: Share of the experts' log weights forgotten a value.
+        weight_forget: Share of the experts' log weights forgotten per value.
         calibration_tail: Share of that history which counts as its tail.
         calibration_strength: Surprises in the tail that the prior belief in a right model is worth.
         calibration_early: How fast what surprised while a series was being learned is forgotten; see `TailCalibration`.
@@ -44,7 +44,7 @@ class DetectorConfig:
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: So few quiet steps do not end an unrest, one more does; and an outage of so few is not unlearned.
-        alarm_clock: Weight of evidence by which e times as many values a month raise the bar of alarms.
+        alarm_clock: Weight of evidence by which e times as many values per month raise the bar of alarms.
         alarm_budget: Weight of evidence by which an e-th of the false alarms raises it.
         far: What departs from the recent median must lie this many standard deviations from what the reference expects.
         recurs: What is expected at its time, as it recurs, is left this share of its evidence.
@@ -73,7 +73,8 @@ class DetectorConfig:
         float, Constant("nats", 1, 100, "some 15 repeats where values never repeated (model.md, Kinds)")
     ] = 13.0
     weight_change: Annotated[
-        float, Constant("1", 0, 10, "measured: of six slow leaks five are told of, without it two (ablation.md)", off=0)
+        float,
+        Constant("1", 0, 10, "measured: of six slow leaks five are reported, without it two (ablation.md)", off=0),
     ] = 0.6
     weight_window: Annotated[
         float, Constant("1", 0, 10, "measured: without it NAB −6.5, false alarms −31 (ablation.md)", off=0)
@@ -81,21 +82,21 @@ class DetectorConfig:
     weight_record: Annotated[float, Constant("1", 0, 10, "measured: without it NAB −15 (ablation.md)", off=0)] = 2.0
     band: Annotated[float, Constant("share", 0.5, 0.999999, "convention: 0.05 % and 99.95 % quantiles")] = 0.999
     forget: Annotated[
-        float, Constant("share a value", 0, 0.5, "chosen by hand, so that a level of years ago has no say", off=0)
+        float, Constant("share per value", 0, 0.5, "chosen by hand, so that a level of years ago has no say", off=0)
     ] = 1 / 6500
     hour_forget: Annotated[
         float,
         Constant(
-            "share a visit",
+            "share per visit",
             0,
             0.5,
             "measured: against four days NAB +0.5; flat from .0145 to .008 (model.md, Figures)",
             off=0,
         ),
     ] = 0.0125
-    hour_forget_most: Annotated[float, Constant("share a visit", 0, 0.9, "chosen by hand")] = 0.15
+    hour_forget_most: Annotated[float, Constant("share per visit", 0, 0.9, "chosen by hand")] = 0.15
     weight_forget: Annotated[
-        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used the same", off=0)
+        float, Constant("share per value", 0, 0.5, "a feasibility study on NAB used the same", off=0)
     ] = 0.01
     calibration_tail: Annotated[
         float, Constant("share", 0.001, 0.2, "measured: with the weights of the channels NAB +0.7 (model.md, Figures)")
@@ -115,7 +116,7 @@ class DetectorConfig:
         ),
     ] = 0.09
     record_most: Annotated[float, Constant("ranges", 0.01, 100, "chosen by hand", off=1000000.0)] = 2.5
-    record_leak: Annotated[float, Constant("share a value", 0, 0.1, "chosen by hand", off=0)] = 1 / 40000
+    record_leak: Annotated[float, Constant("share per value", 0, 0.1, "chosen by hand", off=0)] = 1 / 40000
     rest: Annotated[
         int,
         Constant(

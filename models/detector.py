@@ -1,7 +1,7 @@
 """The Bayesian online novelty detector: pure scoring, separate learning, along series and across them.
 
 Knows arrays only: no Spark, no Kafka, no clock. Its state is a dictionary of columns that it is handed each time. What
-is judged and learned of one value is in `models.series.one_value`, compiled.
+is judged and learned of one value is in `models.series.judging` and `models.series.learning`, compiled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from models.series import past
 from models.series.before_outage import KEPT
 from models.series.explanation import CONTEXT, EXPERTS
 from models.series.feedback import FEW, Feedback
-from models.series.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
+from models.series.judging import EVIDENCE, OBSERVATION, VERDICT
+from models.series.one_value import STANDING, run
 from models.series.peers import Newcomers
 from models.verdicts import SeriesVerdicts, Standing
 
@@ -180,7 +181,7 @@ class Detector:
         day_off: Flags | None = None,
         about: About | None = None,
     ) -> None:
-        """Learns from values; changes those rows of the state. Arguments as of `step`."""
+        """Learns from values; changes those rows of the state. See `step` for the arguments."""
         self.step(state, rows, time, value, day_off, about)
 
     def step(
@@ -194,7 +195,7 @@ class Detector:
     ) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one.
 
-        Arguments as of `score`; a row may stand several times: each verdict is by what was learned from those before.
+        See `score` for the arguments. A row may stand several times: each verdict rests on what was learned before it.
         """
         return self.steps(state, rows, time, value, day_off, about)[0]
 
@@ -242,43 +243,44 @@ class Detector:
     ) -> tuple[SeriesVerdicts, Standing]:
         company, owner = machines or (self.machines.table(0), np.full(len(rows), -1))
         about = about or About.unknown(len(rows))
-        given, made, after = (np.zeros(len(rows), kind) for kind in (GIVEN, VERDICT, STANDING))
-        given["row"], given["machine"], given["time"], given["value"] = rows, owner, time, value
-        given["local"] = local_ms(time, self.config.timezone)
-        given["kind"], given["family"], given["samples"] = about.kind, about.family, about.samples
-        given["taught"] = taught
+        observations, records, after = (np.zeros(len(rows), kind) for kind in (OBSERVATION, VERDICT, STANDING))
+        observations["row"], observations["machine"] = rows, owner
+        observations["time"], observations["value"] = time, value
+        observations["local"] = local_ms(time, self.config.timezone)
+        observations["kind"], observations["family"], observations["samples"] = about.kind, about.family, about.samples
+        observations["taught"] = taught
         if day_off is not None:
-            given["day_off"] = day_off
-        run(self._constants, table, company, given, made, after)
+            observations["day_off"] = day_off
+        run(self._constants, table, company, observations, records, after)
         verdicts = SeriesVerdicts(
-            made["record_score"],
-            made["probability"],
-            made["typical"],
-            made["lower"],
-            made["upper"],
-            made["kind"],
-            made["since"],
-            {name: made["evidence"][:, place] for place, name in enumerate(EVIDENCE)},
-            experts={name: made["experts"][:, place] for place, name in enumerate((*EXPERTS, *suited.NAMES))},
-            expected={name: made["expected"][:, place] for place, name in enumerate((*EXPERTS, *suited.NAMES))},
-            onset=made["onset"],
-            context={name: made["context"][:, place] for place, name in enumerate(CONTEXT)},
-            incident=made["incident"],
-            turned=made["turned"],
-            state_score=made["state_score"],
-            state=made["state"],
-            lent=made["lent"],
+            records["record_score"],
+            records["probability"],
+            records["typical"],
+            records["lower"],
+            records["upper"],
+            records["kind"],
+            records["since"],
+            {name: records["evidence"][:, place] for place, name in enumerate(EVIDENCE)},
+            experts={name: records["experts"][:, place] for place, name in enumerate((*EXPERTS, *suited.NAMES))},
+            expected={name: records["expected"][:, place] for place, name in enumerate((*EXPERTS, *suited.NAMES))},
+            onset=records["onset"],
+            context={name: records["context"][:, place] for place, name in enumerate(CONTEXT)},
+            incident=records["incident"],
+            turned=records["turned"],
+            state_score=records["state_score"],
+            state=records["state"],
+            lent=records["lent"],
         )
         return verdicts, Standing(after["onset"], after["values"], after["regime"], after["levels"])
 
-    def told(self, state: Columns, rows: Ints, true: Flags) -> None:
-        """Takes in that the last alarm of some series was true, or false; changes those rows of the state."""
-        self.feedback.told(Rows(state, rows, "feedback."), true)
+    def learn_label(self, state: Columns, rows: Ints, true: Flags) -> None:
+        """Learns that the last alarm of some series was true, or false; changes those rows of the state."""
+        self.feedback.learn_label(Rows(state, rows, "feedback."), true)
 
     def accept(self, state: Columns, rows: Ints) -> Array:
         """Takes the present level of some series for typical and ends their incidents; changes those rows of the state.
 
-        The next verdict on a series whose incident has been told of says that it is over: *new normal*.
+        The next verdict on a series whose incident has been reported says that it is over: *new normal*.
 
         Returns:
             By how much each level was moved, shape (n,).
@@ -300,5 +302,5 @@ class Detector:
         return offset
 
     def onset(self, state: Columns, rows: Ints) -> Ints:
-        """When the incident began that is open in each series, told of or not; -1: none is; shape (n,)."""
+        """When the incident began that is open in each series, reported or not; -1: none is; shape (n,)."""
         return regime_models.onset(Rows(state, rows, "regime."))

@@ -76,20 +76,21 @@ def _keep() -> None:
     worst to a directory of its own, which is deleted at its end.
     """
     places = _places()
-    made = next((place for place in [*places, _HOME.parent / NAME] if place.is_dir() and any(place.iterdir())), None)
-    chosen = next((place for place in [made, *places] if place and _writable(place)), None)
+    filled = (place for place in [*places, _HOME.parent / NAME] if place.is_dir() and any(place.iterdir()))
+    existing = next(filled, None)
+    chosen = next((place for place in [existing, *places] if place and _writable(place)), None)
     if chosen is None:
         chosen = Path(tempfile.mkdtemp(prefix="newnormal-kernels-"))
         atexit.register(shutil.rmtree, chosen, ignore_errors=True)
-        if made is None:
+        if existing is None:
             logging.getLogger(__name__).warning(
                 "KERNELS_NOT_KEPT: the compiled models can be written to none of %s\n"
                 "  accepted: a folder that this user may write to, or NUMBA_CACHE_DIR\n"
                 "  now: they are compiled at each start, which takes about a minute",
                 ", ".join(str(place) for place in places),
             )
-    if made not in (None, chosen) and not any(chosen.iterdir()):
-        shutil.copytree(made, chosen, dirs_exist_ok=True)
+    if existing not in (None, chosen) and not any(chosen.iterdir()):
+        shutil.copytree(existing, chosen, dirs_exist_ok=True)
     os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(chosen)  # type: ignore[attr-defined]
 
 

@@ -27,7 +27,7 @@ class ModelConfig:
         series: How a value of a series is judged and learned, and how an entity's verdicts are joined.
         evidence: Single kinds of evidence.
         departures: How far a value has left the recent ones.
-        regimes: How anomalies and new normals are told apart.
+        regimes: How anomalies and new normals are distinguished.
         choice: Which family suits a series.
         feedback: What follows from what operators say of alarms.
         machine: All metrics of a machine together.

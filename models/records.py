@@ -123,7 +123,7 @@ class Layout:
 
 
 def record_type(parts: list[Any]) -> np.dtype[np.void]:
-    """The type of records with these fields, as of `numpy.dtype`."""
+    """The type of records with these fields, which are given as to `numpy.dtype`."""
     kind: Any = (_Fields, parts)
     return np.dtype(kind)
 

@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One verdict a row, in the order of the rows asked for; every array has the shape (n,).
+    """One verdict per row, in the order of the rows asked for; every array has the shape (n,).
 
     Args:
         record_score: Novelty, 0 to 100.
@@ -62,14 +62,14 @@ class Verdicts:
         return {name: value for name, value in every.items() if name not in groups} | named
 
 
-def without_band(made: Table) -> tuple[Array, Array, Array, Array, Array, Ints, Ints]:
-    """The first seven fields of `Verdicts` of records that tell of no typical value and no band, as of machines.
+def without_band(records: Table) -> tuple[Array, Array, Array, Array, Array, Ints, Ints]:
+    """The first seven fields of `Verdicts` of records without a typical value and a band, such as those of machines.
 
     Args:
-        made: Records with the fields ``record_score``, ``probability``, ``kind`` and ``since``, shape (n,).
+        records: Records with the fields ``record_score``, ``probability``, ``kind`` and ``since``, shape (n,).
     """
-    unknown = np.full(len(made), np.nan)
-    return made["record_score"], made["probability"], unknown, unknown, unknown, made["kind"], made["since"]
+    unknown = np.full(len(records), np.nan)
+    return records["record_score"], records["probability"], unknown, unknown, unknown, records["kind"], records["since"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SeriesVerdicts(Verdicts):
             where it is no news.
         incident: Codes of `models.series.course.Course`: whether an incident that was announced goes on or ends here.
         turned: Codes of `Kind`: what the incident that began at ``since`` turns out to be with this value; -1: none.
-        state_score: How far the value lies from the last accepted normal while an incident is open, told of or not, 0
+        state_score: How far the value lies from the last accepted normal while an incident is open, reported or not, 0
             to 100; 0: none is.
         state: The same as evidence, in nats, see `models.regimes.distance`.
         lent: Evidence that the value was lent as the same was news before, in nats, see `models.regimes.again`.
@@ -115,7 +115,7 @@ class Standing(NamedTuple):
     """How a series stands after each of n values, once what can be learned of it has been.
 
     Args:
-        onset: Since when the incident that is open has lasted, told of or not, epoch milliseconds; -1: none is open;
+        onset: Since when the incident that is open has lasted, reported or not, epoch milliseconds; -1: none is open;
             shape (n,).
         values: How many values it has learned from, shape (n,).
         regime: The slot of its present regime, shape (n,).

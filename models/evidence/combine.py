@@ -69,7 +69,7 @@ def scored(evidence: float, half: float) -> float:
 
 @kernel
 def is_alarm(score: float, bar: float) -> bool:
-    """Whether a `record_score` is told of, of a value, an incident or a machine: it is if it reaches the bar.
+    """Whether a `record_score` of a value, an incident or a machine is reported: it is if it reaches the bar.
 
     The bar of a value follows its clock and the false alarms that are wanted: `models.series.alarm.bar`. That of a
     machine, of its unrest too, is ``detector.threshold``.

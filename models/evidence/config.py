@@ -18,7 +18,7 @@ class EvidenceConfig:
         settled: Values until surprise counts in full: of little that is known, much surprises.
         grown: Values until a series is no longer new.
         new: So much more evidence, in proportion, must speak of a series of which nothing is known.
-        frozen_forget: Share of what is known of the first repeat of a value that is forgotten a value, at least.
+        frozen_forget: Share of what is known of the first repeat of a value that is forgotten per value, at least.
         frozen_pace: Weight of the newest value in the chance of a further repeat.
     """
 
@@ -47,5 +47,5 @@ class EvidenceConfig:
         ),
     ] = 200.0
     new: Annotated[float, Constant("1", 0, 10, "see grown", off=0)] = 2.0
-    frozen_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
+    frozen_forget: Annotated[float, Constant("share per value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
     frozen_pace: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 1 / 20

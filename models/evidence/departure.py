@@ -38,7 +38,7 @@ class Departures:
 
     Args:
         tail: Share of deviations that lie above the quantile which they are held against.
-        pace: Share of the quantile's history that is forgotten a value.
+        pace: Share of the quantile's history that is forgotten per value.
         forget: The same of the excesses above it.
         strength: Excesses that the prior belief, a mean excess of half of the quantile, is worth.
         most: An excess is learned as one of at most this many mean ones.
@@ -55,8 +55,10 @@ class Departures:
     tail: Annotated[
         float, Constant("share", 0.001, 0.5, "the one line of arithmetic that it must beat uses the same (model.md)")
     ] = 0.05
-    pace: Annotated[float, Constant("share a value", 0, 0.1, "a day of minutes; five times slower is alike")] = 1 / 1440
-    forget: Annotated[float, Constant("share a value", 0, 0.5, "that of the level", off=0)] = 1 / 6500
+    pace: Annotated[float, Constant("share per value", 0, 0.1, "a day of minutes; five times slower is alike")] = (
+        1 / 1440
+    )
+    forget: Annotated[float, Constant("share per value", 0, 0.5, "that of the level", off=0)] = 1 / 6500
     strength: Annotated[float, Constant("excesses", 0.1, 100, "that of calibrations")] = 5.0
     most: Annotated[
         float, Constant("mean excesses", 1, 100, "that of calibrations: incidents must not teach", off=1000000.0)
@@ -92,14 +94,14 @@ class Departure(NamedTuple):
         edge: The quantile of such distances that it is held against.
         times: The distance in units of the quantile.
         nats: -ln of the chance of such a departure; 0 until that is known.
-        known: Whether the deviations of a whole day are known.
+        covers_day: Whether the deviations of a whole day are known.
     """
 
     deviation: float
     edge: float
     times: float
     nats: float
-    known: bool
+    covers_day: bool
 
 
 @kernel
@@ -179,30 +181,30 @@ def depart(config: Departures, departure: Record, value: float, lived: float) ->
 
 
 @kernel
-def learn_departure(config: Departures, departure: Record, found: Departure, value: float, gap: float) -> None:
+def learn_departure(config: Departures, departure: Record, latest: Departure, value: float, gap: float) -> None:
     """Adds a value.
 
     Args:
         config: The constants.
         departure: The columns; changed.
-        found: As from `depart`.
+        latest: As from `depart`.
         value: The value.
         gap: Milliseconds since the value before.
     """
     count = departure.count
     departure.recent[int(count) % RECENT] = within(value, -_LARGEST, _LARGEST)
-    departure.before = found.deviation
+    departure.before = latest.deviation
     departure.count = count + 1.0 if count < 15_000_000.0 else count - RECENT * 900_000.0
     if count > 0:
         clock = float(departure.clock) if count > 1 else gap
         departure.clock = clock + 0.05 * (min(gap, 2 * clock) - clock)
     if count + 1 < _KNOWN:
-        departure.edge = max(0.97 * departure.edge, found.deviation)
+        departure.edge = max(0.97 * departure.edge, latest.deviation)
         return
     shape, rate = config.strength + departure.shape, config.strength * _PRIOR + departure.rate
-    above, mean = found.times > 1, rate / shape
+    above, mean = latest.times > 1, rate / shape
     pace = max(config.pace, 1 / (51 + count)) * mean / config.tail
-    departure.edge = found.edge * math.exp(pace * ((1.0 if above else 0.0) - config.tail))
+    departure.edge = latest.edge * math.exp(pace * ((1.0 if above else 0.0) - config.tail))
     keep = 1 - max(config.forget, 1.2 / (51 + count))
     departure.shape, departure.rate = keep * departure.shape, keep * departure.rate
     if not above:
@@ -211,6 +213,6 @@ def learn_departure(config: Departures, departure: Record, found: Departure, val
     if departure.quiet > config.calm:
         departure.top = 0.0
         departure.shape += 1.0
-    excess = min(found.times - 1.0, config.most * mean)
+    excess = min(latest.times - 1.0, config.most * mean)
     departure.rate += max(excess - departure.top, 0.0)
     departure.top, departure.quiet = max(float(departure.top), excess), 0.0

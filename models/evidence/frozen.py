@@ -24,8 +24,8 @@ class Frozen:
     are not called stuck for long; a run of more than ``half`` nats teaches nothing.
 
     Args:
-        half: Nats of a run that teaches nothing; what is told of, `models.series.alarm.stuck_from` says.
-        forget: Share of what is known of q₀ that is forgotten a value, at least.
+        half: Nats of a run that teaches nothing; `models.series.alarm.stuck_from` says what is reported.
+        forget: Share of what is known of q₀ that is forgotten per value, at least.
         pace: Weight of the newest value in q₁.
 
     Sources: E. N. Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39 (1960); R. E.

@@ -4,7 +4,7 @@ A backup at night, a report on Sundays, the accounts of a month's end: each is u
 time. The last windows of a series that were unusual are remembered with their wall-clock time and size. One that came
 at the same time of day on two of the last four days, at about the same time on three of them, at the same time of the
 week in two of the last three weeks, or on the same day of the month (or its last) in two of the last three months, is
-told of no more.
+not reported any more.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Repeats:
         Args:
             state: The columns.
             onset: When it began, if that is known better than here; -1: it is not.
-            worst: Highest record_score that was told of it, beside those known here.
+            worst: Highest record_score that was reported of it, beside those known here.
         """
         own, worst = state["onset"].astype(np.int64), np.maximum(state["worst"], worst)
         for name, column in self.new_state(len(state.rows)).items():
@@ -87,14 +87,14 @@ def damp(config: Repeats, repeats: Record, evidence: float) -> float:
 
 
 @kernel
-def unrest(config: Repeats, repeats: Record, busy: bool, told: float, ends: bool) -> Unrest:
+def unrest(config: Repeats, repeats: Record, busy: bool, score: float, ends: bool) -> Unrest:
     """What one more step makes of the unrest of a series.
 
     Args:
         config: The constants.
         repeats: The columns.
         busy: Whether the step keeps the unrest up.
-        told: The step's record_score, as far as it counts here.
+        score: The part of the step's record_score that counts here.
         ends: Whether the unrest is over with the step, however few steps were quiet.
     """
     worst = float(repeats.worst)
@@ -104,7 +104,7 @@ def unrest(config: Repeats, repeats: Record, busy: bool, told: float, ends: bool
     if over and not busy:
         quiet = config.calm + 1.0
     left = 0.0 if accepted or over else worst
-    return Unrest(max(left, told), worst if over else 0.0, worst if accepted else 0.0, quiet)
+    return Unrest(max(left, score), worst if over else 0.0, worst if accepted else 0.0, quiet)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What experts are told of a step. Each predicts the next value of a series by another idea of what is usual."""
+"""What experts get of a step. Each predicts the next value of a series by another idea of what is usual."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import numpy as np
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.experts.level import shorten
-from models.families.normal_inverse_gamma import Known, Prior, predictive
+from models.families.normal_inverse_gamma import Prior, Statistics, predictive
 from models.families.student_t import StudentT
 from models.kernels import kernel, within
 from models.numbers.arrays import SMALLEST, Array, Columns, Rows
@@ -80,14 +80,14 @@ def forgotten(config: DetectorConfig, gap: float) -> float:
 
 
 @kernel
-def _known(hour: Record, hours: Hours, circle: int, otherwise: float) -> Known:
+def _statistics(hour: Record, hours: Hours, circle: int, otherwise: float) -> Statistics:
     """What is known of the time of day; ``otherwise``: the mean if nothing is."""
     near, far = hours.first + circle, hours.second + circle
     weight_near, weight_far = (1 - hours.share) * hour.count[near], hours.share * hour.count[far]
     count = weight_near + weight_far
     tilt = weight_far / max(count, 1e-12)
     mean = hour.anchor + hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
-    return Known(count, mean, (1 - hours.share) * hour.squares[near] + hours.share * hour.squares[far])
+    return Statistics(count, mean, (1 - hours.share) * hour.squares[near] + hours.share * hour.squares[far])
 
 
 @kernel
@@ -99,12 +99,12 @@ def predict_hour(hour: Record, step: Step, level: StudentT) -> StudentT:
         step: The value, and what is known of it.
         level: What the level predicts.
     """
-    known = _known(hour, nearest_hours(step.local), HOURS * step.weekend, level.location)
+    statistics = _statistics(hour, nearest_hours(step.local), HOURS * step.weekend, level.location)
     broad = max(level.scale * level.scale, SMALLEST * SMALLEST)
     within_hours = (POOL_SHAPE * broad + 0.5 * hour.pool_squares) / (POOL_SHAPE + 0.5 * hour.pool_count)
     within_hours = max(within_hours, SMALLEST * SMALLEST)
     prior = Prior(level.location, within(within_hours / broad, 1e-3, 1.0), POOL_SHAPE, within_hours)
-    return predictive(known, prior, step.resolution, 0.0)
+    return predictive(statistics, prior, step.resolution, 0.0)
 
 
 @kernel
@@ -120,18 +120,18 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     Args:
         config: The constants.
         hour: The columns; changed.
-        step: As of `predict_hour`.
+        step: As for `predict_hour`.
         lesson: What is to be learned of it.
-        level: As of `predict_hour`.
+        level: As for `predict_hour`.
     """
     hours, circle = nearest_hours(step.local), HOURS * step.weekend
-    known = _known(hour, hours, circle, level.location)
-    forget, error = forgotten(config, step.gap), lesson.value - known.mean
+    statistics = _statistics(hour, hours, circle, level.location)
+    forget, error = forgotten(config, step.gap), lesson.value - statistics.mean
     if not hour.count.any():
         hour.anchor = lesson.value
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
-    counted = lesson.weight if known.observations > 0.5 else 0.0
+    counted = lesson.weight if statistics.observations > 0.5 else 0.0
     hour.pool_count = hour.pool_count * (1 - config.forget) + counted
     hour.pool_squares = hour.pool_squares * (1 - config.forget) + counted * (error * error)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
-from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
+from models.families.normal_inverse_gamma import Prior, Statistics, learn, predictive
 from models.families.student_t import StudentT
 from models.kernels import kernel
 from models.numbers.arrays import SMALLEST, Array, Columns, Rows
@@ -38,9 +38,9 @@ def vague(mean: float, size: float, seen: float) -> Prior:
 
 
 @kernel
-def known_level(level: Record, value: float) -> Known:
+def level_statistics(level: Record, value: float) -> Statistics:
     """What is known of a level; before anything is, the value lies at its centre."""
-    return Known(float(level.count), level.mean if level.count > 0 else value, level.squares)
+    return Statistics(float(level.count), level.mean if level.count > 0 else value, level.squares)
 
 
 @kernel
@@ -52,9 +52,9 @@ def predict_level(level: Record, step: Step, peers: Prior) -> StudentT:
         step: The value, and what is known of it.
         peers: What the same metric of other machines lets expect.
     """
-    known = known_level(level, step.value)
-    prior = peers if peers.variance > 0 else vague(known.mean, abs(known.mean), step.seen)
-    return predictive(known, prior, step.resolution, 0.0)
+    statistics = level_statistics(level, step.value)
+    prior = peers if peers.variance > 0 else vague(statistics.mean, abs(statistics.mean), step.seen)
+    return predictive(statistics, prior, step.resolution, 0.0)
 
 
 @kernel
@@ -67,7 +67,7 @@ def learn_level(config: DetectorConfig, level: Record, value: float, lesson: Les
         value: The value as it was.
         lesson: What is to be learned of it.
     """
-    after = learn(known_level(level, value), lesson.value, lesson.weight, config.forget)
+    after = learn(level_statistics(level, value), lesson.value, lesson.weight, config.forget)
     level.count, level.mean, level.squares = after
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
 from models.experts.level import shorten, vague
-from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
+from models.families.normal_inverse_gamma import Prior, Statistics, learn, predictive
 from models.families.student_t import StudentT
 from models.kernels import kernel
 from models.numbers.arrays import SMALLEST, Array, Columns, Rows, clamp
@@ -52,9 +52,9 @@ def unit_so_far(log_level: Record, value: float) -> float:
 
 
 @kernel
-def _known(log_level: Record, value: float, unit: float) -> Known:
+def _statistics(log_level: Record, value: float, unit: float) -> Statistics:
     mean = log_level.mean if log_level.count > 0 else asinh(value / unit)
-    return Known(float(log_level.count), mean, float(log_level.squares))
+    return Statistics(float(log_level.count), mean, float(log_level.squares))
 
 
 @kernel
@@ -66,20 +66,24 @@ def _on_axis(prior: Prior, unit: float) -> Prior:
 
 @kernel
 def predict_log_level(log_level: Record, step: Step, peers: Prior) -> StudentT:
-    """The view of the level on asinh(value / unit); arguments as of `predict_level`."""
+    """The view of the level on asinh(value / unit); see `predict_level` for the arguments."""
     unit = unit_so_far(log_level, step.value) or 1.0
-    known = _known(log_level, step.value, unit)
-    floor = step.resolution / (unit * math.cosh(min(abs(known.mean), _LARGEST_PLACE)))
-    prior = _on_axis(peers, unit) if peers.variance > 0 else vague(known.mean, min(abs(known.mean), 1.0), step.seen)
-    return predictive(known, prior, max(floor, _FINEST), unit)
+    statistics = _statistics(log_level, step.value, unit)
+    floor = step.resolution / (unit * math.cosh(min(abs(statistics.mean), _LARGEST_PLACE)))
+    prior = (
+        _on_axis(peers, unit)
+        if peers.variance > 0
+        else vague(statistics.mean, min(abs(statistics.mean), 1.0), step.seen)
+    )
+    return predictive(statistics, prior, max(floor, _FINEST), unit)
 
 
 @kernel
 def learn_log_level(config: DetectorConfig, log_level: Record, value: float, lesson: Lesson) -> None:
-    """Adds a value; arguments as of `learn_level`."""
+    """Adds a value; see `learn_level` for the arguments."""
     own = unit_so_far(log_level, value)
     unit = own or 1.0
-    after = learn(_known(log_level, value, unit), asinh(lesson.value / unit), lesson.weight, config.forget)
+    after = learn(_statistics(log_level, value, unit), asinh(lesson.value / unit), lesson.weight, config.forget)
     log_level.count, log_level.mean, log_level.squares = after
     log_level.unit = own
 

@@ -1,1 +1,1 @@
-"""Conjugate families and their predictive distributions: one a file."""
+"""Conjugate families and their predictive distributions: one per file."""

@@ -62,47 +62,47 @@ def new_state(n: int) -> Columns:
 
 
 @kernel
-def correlation(known: Record) -> float:
+def correlation(state: Record) -> float:
     """Correlation of two trials of one window, in [0, 1)."""
-    return within(known.excess / (_SETTLED + known.windows), 0.0, 0.99)
+    return within(state.excess / (_SETTLED + state.windows), 0.0, 0.99)
 
 
 @kernel
-def ratio_ahead(known: Record, trials: float) -> Successes:
+def ratio_ahead(state: Record, trials: float) -> Successes:
     """Beta-binomial of the next number of successes.
 
     Args:
-        known: The columns.
+        state: The columns.
         trials: Out of how many, at least 1.
     """
-    yes, no = 0.5 + known.successes, 0.5 + known.failures
-    alike = max(correlation(known), 1e-12)
+    yes, no = 0.5 + state.successes, 0.5 + state.failures
+    alike = max(correlation(state), 1e-12)
     total = 1 / (1 / (yes + no) + alike / (1 - alike))
     chance = yes / (yes + no)
     return Successes(trials, max(chance * total, 1e-6), max((1 - chance) * total, 1e-6))
 
 
 @kernel
-def learn_ratio(known: Record, share: float, trials: float, weight: float, forget: float) -> None:
+def learn_ratio(state: Record, share: float, trials: float, weight: float, forget: float) -> None:
     """Adds a ratio.
 
     Args:
-        known: The columns; changed.
+        state: The columns; changed.
         share: In [0, 1].
-        trials: What it is a share of, at least 1; where not known, what is assumed.
+        trials: The number that it is a share of, at least 1; an assumed one where it is not known.
         weight: What it counts, in [0, 1].
         forget: Share of the old statistics that is forgotten.
     """
     keep, count = 1 - forget, share * trials
-    yes, no = 0.5 + known.successes, 0.5 + known.failures
+    yes, no = 0.5 + state.successes, 0.5 + state.failures
     chance = yes / (yes + no)
     alone = trials * chance * (1 - chance) * (1 + (trials - 1) / (yes + no + 1))
     odd = min((count - trials * chance) ** 2 / max(alone, 1e-12), trials)
-    judged = weight if known.windows > 0 and trials > 1 else 0.0
-    known.successes = known.successes * keep + weight * count
-    known.failures = known.failures * keep + weight * (trials - count)
-    known.windows = known.windows * keep + weight
-    known.excess = known.excess * keep + judged * (odd - 1) / max(trials - 1, 1.0)
+    counted = weight if state.windows > 0 and trials > 1 else 0.0
+    state.successes = state.successes * keep + weight * count
+    state.failures = state.failures * keep + weight * (trials - count)
+    state.windows = state.windows * keep + weight
+    state.excess = state.excess * keep + counted * (odd - 1) / max(trials - 1, 1.0)
 
 
 @kernel

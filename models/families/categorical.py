@@ -40,113 +40,113 @@ def new_state(n: int) -> Columns:
 
 
 @kernel
-def _live(known: Record, slot: int) -> float:
-    return float(known.counts[slot]) if known.counts[slot] > _FAINT else 0.0
+def _live(state: Record, slot: int) -> float:
+    return float(state.counts[slot]) if state.counts[slot] > _FAINT else 0.0
 
 
 @kernel
-def total(known: Record) -> float:
-    """Values that what is known is worth."""
+def total(state: Record) -> float:
+    """How many values the counts are worth."""
     worth = 0.0
     for slot in range(SLOTS):
-        worth += known.counts[slot]
+        worth += state.counts[slot]
     return worth
 
 
 @kernel
-def distinct(known: Record) -> float:
+def distinct(state: Record) -> float:
     """How many values are remembered."""
     number = 0.0
     for slot in range(SLOTS):
-        number += known.counts[slot] > _FAINT
+        number += state.counts[slot] > _FAINT
     return number
 
 
 @kernel
-def _sure(known: Record) -> float:
+def _sure(state: Record) -> float:
     """Total of the counts that are remembered."""
     sure = 0.0
     for slot in range(SLOTS):
-        sure += _live(known, slot)
+        sure += _live(state, slot)
     return sure
 
 
 @kernel
-def reserve(known: Record) -> float:
+def reserve(state: Record) -> float:
     """Probability of a value that was not seen yet."""
-    sure = _sure(known)
-    return min((0.5 + known.strangers) / (1.0 + sure), 1.0) if sure > 0 else 1.0
+    sure = _sure(state)
+    return min((0.5 + state.strangers) / (1.0 + sure), 1.0) if sure > 0 else 1.0
 
 
 @kernel
-def gap(known: Record) -> float:
+def gap(state: Record) -> float:
     """Smallest difference between two of the values; of a single one, a millionth of it."""
     least, size = math.inf, 0.0
     for slot in range(SLOTS):
-        if known.counts[slot] > _FAINT:
-            size = max(size, abs(known.places[slot]))
+        if state.counts[slot] > _FAINT:
+            size = max(size, abs(state.places[slot]))
             for other in range(slot):
-                if known.counts[other] > _FAINT:
-                    least = min(least, abs(known.places[slot] - known.places[other]))
+                if state.counts[other] > _FAINT:
+                    least = min(least, abs(state.places[slot] - state.places[other]))
     return least if least < math.inf else max(1e-6 * size, SMALLEST)
 
 
 @kernel
-def chance(known: Record, value: float) -> float:
+def chance(state: Record, value: float) -> float:
     """Probability of a value; of an unseen one that of any."""
-    own, sure, new = 0.0, _sure(known), reserve(known)
+    own, sure, new = 0.0, _sure(state), reserve(state)
     for slot in range(SLOTS):
-        if abs(known.places[slot] - value) <= _SAME * abs(known.places[slot]) and sure > 0:
-            own += _live(known, slot) / sure * (1 - new)
+        if abs(state.places[slot] - value) <= _SAME * abs(state.places[slot]) and sure > 0:
+            own += _live(state, slot) / sure * (1 - new)
     return own if own > 0 else new
 
 
 @kernel
-def rarity(known: Record, value: float) -> float:
+def rarity(state: Record, value: float) -> float:
     """-ln of the chance of a value that is at most as likely as this one: 0 for the likeliest."""
-    own, rarer, sure, new = chance(known, value), 0.0, _sure(known), reserve(known)
+    own, rarer, sure, new = chance(state, value), 0.0, _sure(state), reserve(state)
     for slot in range(SLOTS):
-        share = _live(known, slot) / (sure or 1.0) * (1 - new)
+        share = _live(state, slot) / (sure or 1.0) * (1 - new)
         if share <= own:
             rarer += share
     return -math.log(min(rarer + new, 1.0))
 
 
 @kernel
-def place_quantile(known: Record, z: float) -> float:
+def place_quantile(state: Record, z: float) -> float:
     """The smallest value with the mass at or below it that a standard normal has below z; in the reserve, outside."""
-    wanted, sure, new, step = special.ndtr(z), _sure(known), reserve(known), gap(known)
+    target, sure, new, step = special.ndtr(z), _sure(state), reserve(state), gap(state)
     mass, place = 0.5 * new, -math.inf
-    if wanted < mass:
-        return _next_place(known, place) - step
+    if target < mass:
+        return _next_place(state, place) - step
     while True:
-        after = _next_place(known, place)
+        after = _next_place(state, place)
         if after == math.inf:
             return place + step
         place = after
         for slot in range(SLOTS):
-            if known.places[slot] == place:
-                mass += _live(known, slot) / sure * (1 - new)
-        if mass >= wanted:
+            if state.places[slot] == place:
+                mass += _live(state, slot) / sure * (1 - new)
+        if mass >= target:
             return place
 
 
 @kernel
-def _next_place(known: Record, place: float) -> float:
+def _next_place(state: Record, place: float) -> float:
     """The smallest value above a place."""
     after = math.inf
     for slot in range(SLOTS):
-        if known.counts[slot] > _FAINT and known.places[slot] > place:
-            after = min(after, known.places[slot])
+        if state.counts[slot] > _FAINT and state.places[slot] > place:
+            after = min(after, state.places[slot])
     return after
 
 
 @kernel
-def learn_place(known: Record, value: float, weight: float, forget: float) -> None:
+def learn_place(state: Record, value: float, weight: float, forget: float) -> None:
     """Adds a value.
 
     Args:
-        known: The columns; changed.
+        state: The columns; changed.
         value: Finite.
         weight: What it counts, in [0, 1].
         forget: Share of the old counts that is forgotten.
@@ -160,29 +160,29 @@ def learn_place(known: Record, value: float, weight: float, forget: float) -> No
     """
     slot, rarest, others = -1, 0, 0.0
     for other in range(SLOTS):
-        near = abs(known.places[other] - value) <= _SAME * abs(known.places[other])
-        if slot < 0 and near and known.counts[other] > _FAINT:
+        near = abs(state.places[other] - value) <= _SAME * abs(state.places[other])
+        if slot < 0 and near and state.counts[other] > _FAINT:
             slot = other
-        if known.counts[other] < known.counts[rarest]:
+        if state.counts[other] < state.counts[rarest]:
             rarest = other
     stranger = slot < 0
     if stranger:
         slot = rarest
     for other in range(SLOTS):
         if other != slot:
-            known.counts[other] *= 1 - forget
-            others += known.counts[other]
-    before = known.counts[slot] * (1 - forget)
+            state.counts[other] *= 1 - forget
+            others += state.counts[other]
+    before = state.counts[slot] * (1 - forget)
     if stranger and weight > 0:
-        known.places[slot], before = value, 0.0
+        state.places[slot], before = value, 0.0
     first = others + before <= 0
-    known.counts[slot] = before + weight
-    known.strangers = known.strangers * (1 - forget) + (weight if stranger and not first else 0.0)
+    state.counts[slot] = before + weight
+    state.strangers = state.strangers * (1 - forget) + (weight if stranger and not first else 0.0)
 
 
 @kernel
-def forget_places(known: Record) -> None:
+def forget_places(state: Record) -> None:
     """Begins anew."""
-    known.strangers = 0.0
+    state.strangers = 0.0
     for slot in range(SLOTS):
-        known.places[slot], known.counts[slot] = 0.0, 0.0
+        state.places[slot], state.counts[slot] = 0.0, 0.0

@@ -66,7 +66,7 @@ class Choice:
 
     lead: Annotated[float, Constant("nats", 0, 100, "chosen by hand", off=0)] = 5.0
     settled: Annotated[int, Constant("values", 1, 1000, "chosen by hand", off=1)] = 20
-    most: Annotated[float, Constant("nats a value", 0.1, 100, "chosen by hand", off=1000000.0)] = 2.0
+    most: Annotated[float, Constant("nats per value", 0.1, 100, "chosen by hand", off=1000000.0)] = 2.0
     enough: Annotated[float, Constant("values", 1, 1000, "chosen by hand", off=1)] = 5.0
 
     def new_state(self, n: int) -> Columns:

@@ -68,13 +68,13 @@ class GammaPoisson:
         foreseen = self.predictive(exposure)
         error = count - foreseen.expected
         shared = foreseen.expected + foreseen.expected**2 / np.maximum(0.5 + self.events, 0.5)
-        judged = np.where(self.windows > 0, weight, 0.0)
+        counted = np.where(self.windows > 0, weight, 0.0)
         odd = np.minimum(error * error / np.maximum(shared, 1e-12), 100.0 * self.dispersion())
         return GammaPoisson(
             self.events * keep + weight * count,
             self.exposure * keep + weight * exposure,
             self.windows * keep + weight,
-            self.excess * keep + judged * odd,
+            self.excess * keep + counted * odd,
         )
 
     def dispersion(self) -> Array:
@@ -99,26 +99,26 @@ class GammaPoisson:
 
 
 @kernel
-def _dispersion(known: Record) -> float:
-    return max((_SETTLED + known.excess) / (_SETTLED + known.windows), 1.0)
+def _dispersion(state: Record) -> float:
+    return max((_SETTLED + state.excess) / (_SETTLED + state.windows), 1.0)
 
 
 @kernel
-def count_ahead(known: Record, exposure: float) -> Counted:
-    """The next count of one series, as `GammaPoisson.predictive`; ``known``: the columns."""
-    shape = 0.5 + known.events
-    rate = shape / known.exposure if known.exposure > 0 else 1 / max(exposure, 1e-12)
+def count_ahead(state: Record, exposure: float) -> Counted:
+    """The next count of one series, as `GammaPoisson.predictive`; ``state``: the columns."""
+    shape = 0.5 + state.events
+    rate = shape / state.exposure if state.exposure > 0 else 1 / max(exposure, 1e-12)
     mean = max(rate * exposure, 1e-12)
-    return Counted(mean, mean / (_dispersion(known) - 1 + mean / shape))
+    return Counted(mean, mean / (_dispersion(state) - 1 + mean / shape))
 
 
 @kernel
-def learn_count(known: Record, count: float, exposure: float, weight: float, forget: float) -> None:
+def learn_count(state: Record, count: float, exposure: float, weight: float, forget: float) -> None:
     """Adds a count to the columns of one series, as `GammaPoisson.learn`."""
-    count, keep, foreseen = min(count, _LARGEST_COUNT), 1 - forget, count_ahead(known, exposure).mean
-    shared = foreseen + foreseen**2 / (0.5 + known.events)
-    odd = min((count - foreseen) ** 2 / max(shared, 1e-12), 100.0 * _dispersion(known))
-    known.excess = known.excess * keep + (weight * odd if known.windows > 0 else 0.0)
-    known.events = known.events * keep + weight * count
-    known.exposure = known.exposure * keep + weight * exposure
-    known.windows = known.windows * keep + weight
+    count, keep, foreseen = min(count, _LARGEST_COUNT), 1 - forget, count_ahead(state, exposure).mean
+    shared = foreseen + foreseen**2 / (0.5 + state.events)
+    odd = min((count - foreseen) ** 2 / max(shared, 1e-12), 100.0 * _dispersion(state))
+    state.excess = state.excess * keep + (weight * odd if state.windows > 0 else 0.0)
+    state.events = state.events * keep + weight * count
+    state.exposure = state.exposure * keep + weight * exposure
+    state.windows = state.windows * keep + weight

@@ -86,12 +86,12 @@ class Peers:
         likeness = 1 / np.maximum(varied - sampled, 1 / _MOST)
         return cls(members, centre, np.maximum(spread - noise, 0.0), within, np.clip(likeness, 0.5, _MOST))
 
-    def known(self, group: Ints) -> Flags:
+    def has_peers(self, group: Ints) -> Flags:
         """Whether a series has peers to learn from, shape (n,)."""
         return (self.members[group] >= 2) & (self.within[group] > 0)
 
     def prior(self, group: Ints) -> Priors:
-        """The prior of each series; only where `known`.
+        """The prior of each series; only where it `has_peers`.
 
         Args:
             group: Group of each series, shape (n,).
@@ -101,7 +101,7 @@ class Peers:
         return Priors(self.mean[group], np.clip(ratio, _LEAST, _MOST), self.likeness[group], within)
 
 
-def _sum(group: Ints, groups: int, which: Flags, what: Array) -> Array:
+def _sum(group: Ints, groups: int, which: Flags, values: Array) -> Array:
     """Sums over the chosen members of each group, always in the order of the rows."""
-    sums: Array = np.bincount(group, weights=np.where(which, what, 0.0), minlength=groups).astype(np.float64)
+    sums: Array = np.bincount(group, weights=np.where(which, values, 0.0), minlength=groups).astype(np.float64)
     return sums

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, gammaln
+from scipy.special import betainc, gammaln, ndtr, ndtri
 
-from models.families.discrete import LEAST_LOG, TURNS, Discrete
 from models.kernels import kernel, within
 from models.numbers import special
-from models.numbers.arrays import Array
+from models.numbers.arrays import Array, clamp
 
 _UNDERFLOW = 1e-280
 
+_LEAST_LOG = -1e6
+"""The logarithm that stands for the probability of what cannot be."""
+
+_STEPS = 6
+"""Newton steps to a quantile."""
+
 
 @dataclass(frozen=True)
-class NegativeBinomial(Discrete):
+class NegativeBinomial:
     """Counts with mean m and variance m + m² / r of each of n series.
 
     Args:
@@ -39,24 +44,16 @@ class NegativeBinomial(Discrete):
     expected: Array
     size: Array
 
-    def mean(self) -> Array:
-        """See `Discrete`."""
-        return self.expected
-
-    def variance(self) -> Array:
-        """See `Discrete`."""
-        return self.expected + self.expected * self.expected / self.size
-
     def log_density(self, value: Array) -> Array:
-        """See `Predictive`; the probability of the count, smoothly continued between counts."""
+        """Log of the probability of the count, smoothly continued between counts; shape (n,) or (m, n)."""
         count = np.maximum(value, 0.0)
         size, mean = self.size, self.expected
         ways = gammaln(count + size) - gammaln(size) - gammaln(count + 1)
         log = ways - size * np.log1p(mean / size) - count * np.log1p(size / mean)
-        return np.where(value < 0, LEAST_LOG, log)
+        return np.where(value < 0, _LEAST_LOG, log)
 
     def log_tails(self, value: Array) -> tuple[Array, Array]:
-        """See `Predictive`; both tails include the value."""
+        """Logs of P(X ≤ value) and P(X ≥ value), finite however far out the value lies."""
         count = np.maximum(value, 0.0)
         size, mean = self.size, self.expected
         stop = size / (size + mean)
@@ -68,13 +65,31 @@ class NegativeBinomial(Discrete):
         rises = np.minimum((count + size) / (count + 1) * go, 0.999999)
         log_below = np.where(below > _UNDERFLOW, np.log(np.maximum(below, _UNDERFLOW)), log - np.log1p(-falls))
         log_above = np.where(above > _UNDERFLOW, np.log(np.maximum(above, _UNDERFLOW)), log - np.log1p(-rises))
-        return np.where(value < 0, LEAST_LOG, np.minimum(log_below, 0.0)), np.minimum(log_above, 0.0)
+        return np.where(value < 0, _LEAST_LOG, np.minimum(log_below, 0.0)), np.minimum(log_above, 0.0)
 
     def cdf(self, value: Array) -> Array:
-        """See `Predictive`."""
+        """P(X ≤ value), continued smoothly between counts."""
         stop = self.size / (self.size + self.expected)
         area: Array = np.asarray(betainc(self.size, np.maximum(value, -1.0) + 1, stop), np.float64)
         return area
+
+    def quantile(self, normal: Array) -> Array:
+        """The value below which a standard normal has the mass that it has below ``normal``, never below 0.
+
+        A root of the continued distribution function, so round it outwards. Newton steps on the normal scale from a
+        Cornish-Fisher start.
+        """
+        mean, variance = self.expected, self.expected + self.expected * self.expected / self.size
+        spread = np.sqrt(variance)
+        skew = (2 * variance / np.maximum(mean, 1e-12) - 1) / np.maximum(spread, 1e-12)
+        value = np.maximum(mean - 0.5 + spread * (normal + np.minimum(skew, 3.0) * (normal * normal - 1) / 6), -0.9)
+        for _ in range(_STEPS):
+            place = ndtri(clamp(self.cdf(value), 1e-300, 1 - 1e-16))
+            slope = np.exp(clamp(self.log_density(np.maximum(value, 0.0)) + 0.5 * place * place + 0.919, -9.0, 9.0))
+            move = (normal - place) / slope
+            value = np.maximum(value + clamp(move, -2 * spread - 1, 2 * spread + 1), -0.9)
+        missed = (value <= 0) & (self.cdf(np.zeros_like(value)) < ndtr(normal))
+        return np.where(missed, 1.0, np.maximum(value, 0.0))
 
 
 class Counted(NamedTuple):
@@ -119,12 +134,12 @@ def count_cdf(ahead: Counted, value: float) -> float:
 
 @kernel
 def count_quantile(ahead: Counted, z: float) -> float:
-    """The count below which a standard normal has the mass that it has below z; see `Discrete.quantile`."""
+    """The count below which a standard normal has the mass that it has below z; see `NegativeBinomial.quantile`."""
     variance = ahead.mean + ahead.mean * ahead.mean / ahead.size
     spread = math.sqrt(variance)
     skew = (2 * variance / max(ahead.mean, 1e-12) - 1) / max(spread, 1e-12)
     value = max(ahead.mean - 0.5 + spread * (z + min(skew, 3.0) * (z * z - 1) / 6), -0.9)
-    for _ in range(TURNS):
+    for _ in range(_STEPS):
         place = special.ndtri(within(count_cdf(ahead, value), 1e-300, 1 - 1e-16))
         slope = math.exp(within(log_chance(ahead, max(value, 0.0)) + 0.5 * place * place + 0.919, -9.0, 9.0))
         value = max(value + within((z - place) / slope, -2 * spread - 1, 2 * spread + 1), -0.9)

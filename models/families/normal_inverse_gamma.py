@@ -25,7 +25,7 @@ class Prior(NamedTuple):
     variance: float
 
 
-class Known(NamedTuple):
+class Statistics(NamedTuple):
     """Sufficient statistics of a series.
 
     Args:
@@ -43,37 +43,38 @@ class Known(NamedTuple):
 
 
 @kernel
-def learn(known: Known, value: float, weight: float, forget: float) -> Known:
+def learn(statistics: Statistics, value: float, weight: float, forget: float) -> Statistics:
     """The statistics after one more value: the old ones fade by ``forget``, the value counts ``weight``.
 
-    >>> learn(learn(Known(0.0, 0.0, 0.0), 2.0, 1.0, 0.0), 4.0, 1.0, 0.0)
-    Known(observations=2.0, mean=3.0, squares=2.0)
+    >>> learn(learn(Statistics(0.0, 0.0, 0.0), 2.0, 1.0, 0.0), 4.0, 1.0, 0.0)
+    Statistics(observations=2.0, mean=3.0, squares=2.0)
     """
-    faded = known.observations * (1 - forget)
+    faded = statistics.observations * (1 - forget)
     count = faded + weight
     gain = weight / max(count, 1e-12)
-    delta = value - known.mean
-    return Known(count, known.mean + gain * delta, known.squares * (1 - forget) + faded * gain * (delta * delta))
+    delta = value - statistics.mean
+    squares = statistics.squares * (1 - forget) + faded * gain * (delta * delta)
+    return Statistics(count, statistics.mean + gain * delta, squares)
 
 
 @kernel
-def predictive(known: Known, prior: Prior, floor: float, unit: float) -> StudentT:
+def predictive(statistics: Statistics, prior: Prior, floor: float, unit: float) -> StudentT:
     """Student-t of the next value.
 
     Args:
-        known: What is known.
+        statistics: Those of the values so far.
         prior: What is believed before the first value.
         floor: Smallest scale, e.g. the resolution of the measurement.
         unit: Of the axis, see `StudentT`.
 
-    >>> t = predictive(Known(2.0, 3.0, 2.0), Prior(0.0, 1.0, 1.0, 1.0), 0.0, 0.0)
+    >>> t = predictive(Statistics(2.0, 3.0, 2.0), Prior(0.0, 1.0, 1.0, 1.0), 0.0, 0.0)
     >>> t.location, t.dof, round(t.scale**2, 4)  # by hand: κ = 3, a = 2, b = 1 + 1 + 3 = 5; 5/2 · 4/3
     (2.0, 4.0, 3.3333)
     """
-    strength = prior.strength + known.observations
-    off = known.mean - prior.mean
-    share = known.observations / max(strength, 1e-12)
-    shape = prior.shape + 0.5 * known.observations
-    rate = prior.shape * prior.variance + 0.5 * known.squares + 0.5 * prior.strength * share * (off * off)
+    strength = prior.strength + statistics.observations
+    off = statistics.mean - prior.mean
+    share = statistics.observations / max(strength, 1e-12)
+    shape = prior.shape + 0.5 * statistics.observations
+    rate = prior.shape * prior.variance + 0.5 * statistics.squares + 0.5 * prior.strength * share * (off * off)
     scale = math.sqrt(rate / shape * (1 + 1 / max(strength, 0.5)))
     return StudentT(prior.mean + share * off, max(scale, floor), 2 * shape, unit)

@@ -98,17 +98,17 @@ def foresee(families: Record, value: float, samples: float, z: float) -> Foresee
         z: The ends of the band have the mass beyond them that a standard normal has beyond z.
     """
     if families.family == _COUNT:
-        said = _foresee_count(families.count, value, samples, z)
+        foreseen = _foresee_count(families.count, value, samples, z)
     elif families.family == _RATIO:
         ahead = ratio_ahead(families.ratio, _TRIALS)
         nats = ratio_surprise(ahead, within(value, 0.0, 1.0) * _TRIALS)
-        said = Foreseen(nats, ratio_quantile(ahead, -z), ratio_quantile(ahead, 0.0), ratio_quantile(ahead, z))
+        foreseen = Foreseen(nats, ratio_quantile(ahead, -z), ratio_quantile(ahead, 0.0), ratio_quantile(ahead, z))
     else:
-        known = families.categorical
-        ends = place_quantile(known, -z), place_quantile(known, 0.0), place_quantile(known, z)
-        said = Foreseen(rarity(known, value), ends[0], ends[1], ends[2])
-    upper = max(said.lower, said.upper)
-    return Foreseen(said.surprise, said.lower, within(said.typical, said.lower, upper), upper)
+        categorical = families.categorical
+        ends = place_quantile(categorical, -z), place_quantile(categorical, 0.0), place_quantile(categorical, z)
+        foreseen = Foreseen(rarity(categorical, value), ends[0], ends[1], ends[2])
+    upper = max(foreseen.lower, foreseen.upper)
+    return Foreseen(foreseen.surprise, foreseen.lower, within(foreseen.typical, foreseen.lower, upper), upper)
 
 
 @kernel
@@ -171,14 +171,14 @@ def learn_families(
         learn_ratio(families.ratio, share, _TRIALS, lesson.weight, forget)
         ratio = families.ratio.windows >= choice.enough
     if place:
-        known = families.categorical
-        by_place = math.log(chance(known, value)) - log_mass(mixture, value, gap(known))
-        learn_place(known, value, lesson.weight, forget)
-        number = distinct(known)
-        place = total(known) >= choice.enough and number <= max(step.seen / 4, 1.0)
-        if total(known) >= choice.enough and number == SLOTS:  # there may be more than can be followed
+        categorical = families.categorical
+        by_place = math.log(chance(categorical, value)) - log_mass(mixture, value, gap(categorical))
+        learn_place(categorical, value, lesson.weight, forget)
+        number = distinct(categorical)
+        place = total(categorical) >= choice.enough and number <= max(step.seen / 4, 1.0)
+        if total(categorical) >= choice.enough and number == SLOTS:  # there may be more than can be followed
             place = False
-            forget_places(known)
+            forget_places(categorical)
     note_support(families, step.value * samples, forget)
     prefer(choice, families, _COUNT, count, step.seen, by_count, forget)
     prefer(choice, families, _RATIO, ratio, step.seen, by_ratio, forget)

@@ -32,7 +32,7 @@ def new_state(n: int, width: int, noise: float) -> Columns:
 
 @kernel
 def expect(
-    config: MultivariateConfig, machine: Machine, z: Array, judgeable: Any, linked: float, told: tuple[Array, Array]
+    config: MultivariateConfig, machine: Machine, z: Array, judgeable: Any, linked: float, outputs: tuple[Array, Array]
 ) -> None:
     """Compares the metrics of a window with what the others say.
 
@@ -42,11 +42,11 @@ def expect(
         z: Standardised values, shape (w,); where there is none to judge, changed to what the window before says.
         judgeable: Where there is one of a metric that had values before, shape (w,).
         linked: 1 where the window before says something, else 0.
-        told: Written: the residuals, in standard deviations, 0 where missing, and what was expected of each metric,
+        outputs: Written: the residuals, in standard deviations, 0 where missing, and what was expected of each metric,
             given all the others; shape (w,) each.
     """
     width = len(z)
-    residual, expected = told
+    residual, expected = outputs
     precision = (machine.dynamic if linked > 0 else machine.static).astype(np.float64)
     error, hidden = np.zeros(width), np.zeros(width, np.bool_)
     for i in range(width):

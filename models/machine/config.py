@@ -16,7 +16,7 @@ class MultivariateConfig:
     Args:
         threshold: record_score from which a machine is an anomaly. Changes verdicts, never what is learned.
         half: Evidence, in nats, that scores 50.
-        forget: Share of the moments, of the tails and of the history of evidence forgotten a window.
+        forget: Share of the moments, of the tails and of the history of evidence forgotten per window.
         noise: Variance, in standardised units, that is each metric's own: directions in which the metrics vary less
             than this together are not believed.
         prior: Windows that the belief in uncorrelated metrics is worth.
@@ -30,7 +30,7 @@ class MultivariateConfig:
     forget: Annotated[
         float,
         Constant(
-            "share a window",
+            "share per window",
             0,
             0.5,
             "measured: 1/15000 to 1/2000 changes little on ASD (multivariate.md, Figures)",

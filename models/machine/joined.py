@@ -85,7 +85,7 @@ class JoinedVerdicts:
 
     Args:
         verdicts: One a window; typical, lower and upper are NaN.
-        incident: Codes of `Course`: whether an incident that has been told of goes on, or ends here; shape (m,).
+        incident: Codes of `Course`: whether an incident that has been reported goes on, or ends here; shape (m,).
         seen: Windows of the entity that were judged so far, this one among them, shape (m,).
         shares: Of each metric, its share of the verdict; they add up to 1; shape (n,).
         suggested: Of each metric, what the entity's other metrics let expect where that is what makes the verdict, else
@@ -112,8 +112,8 @@ class Joined:
     share of its history counts as tail, and its beginning is forgotten twice as fast as that of a metric.
 
     Args:
-        config: The constants, as of the detector.
-        regimes: Those of what comes back, as of the detector.
+        config: The constants of the detector.
+        regimes: The constants of what comes back.
 
     >>> joined = Joined(DetectorConfig())
     >>> state, minutes = joined.new_state(1), np.arange(21)
@@ -151,9 +151,9 @@ class Joined:
         said = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
         return columns | prefixed("feedback.", said) | {"seen": np.zeros(n)}
 
-    def told(self, state: Columns, entities: Ints, true: Flags) -> None:
-        """Takes in that the last joined alarm of some entities was true, or false; changes those rows of the state."""
-        self.feedback.told(Rows(state, entities, "feedback."), true)
+    def learn_label(self, state: Columns, entities: Ints, true: Flags) -> None:
+        """Learns that the last joined alarm of some entities was true, or false; changes those rows of the state."""
+        self.feedback.learn_label(Rows(state, entities, "feedback."), true)
 
     def accept(self, state: Columns, entities: Ints) -> None:
         """Ends the incidents of some entities, which their next verdict says; changes those rows of the state."""
@@ -165,7 +165,7 @@ class Joined:
         state: Columns,
         windows: Windows,
         evidence: Array,
-        judged: Flags,
+        judgeable: Flags,
         together: Together | None = None,
         onset: Ints | None = None,
         taught: Flags | None = None,
@@ -178,35 +178,36 @@ class Joined:
             state: As from `new_state`; its rows of the entities named are changed.
             windows: The windows, those of an entity in order of time; its metrics in the same order in all of them.
             evidence: Each metric's evidence in nats, at least 0, shape (n,).
-            judged: Whether the metric had a value and is no longer being learned, shape (n,).
+            judgeable: Whether the metric had a value and is no longer being learned, shape (n,).
             together: What the models of several metrics say; ``None``: there are none.
             onset: Since when each metric has been unusual by itself; -1: it is not; ``None``: none is; shape (n,).
             taught: Whether a window may be learned from; ``None``: each may, shape (m,).
             away: How far each metric lies from its last accepted normal while an incident of it is open, in nats;
                 ``None``: none is; shape (n,).
-            lent: Evidence that each metric was lent as it is told again, in nats; ``None``: none was; shape (n,).
+            lent: Evidence that each metric was lent since it is news again, in nats; ``None``: none was; shape (n,).
         """
         m, n = len(windows.entity), len(evidence)
-        made, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
+        records, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
         asked = together is not None
         if together is None:
             together = Together(np.zeros(m), np.zeros(n), np.full(n, np.nan))
         onset = np.full(n, NEVER) if onset is None else onset
         taught = np.ones(m, np.bool_) if taught is None else taught
         away, lent = np.zeros(n) if away is None else away, np.zeros(n) if lent is None else lent
-        given = Given(evidence, judged, onset, taught, away, lent)
+        inputs = Inputs(evidence, judgeable, onset, taught, away, lent)
         with self._layout.opened(state, windows.entity) as (table, rows):
-            run(self._constants, table, windows._replace(entity=rows), given, asked, together, made, shares, suggested)
+            windows = windows._replace(entity=rows)
+            run(self._constants, table, windows, inputs, asked, together, records, shares, suggested)
         channels = ("metrics", "strongest", "together") if asked else ("metrics", "strongest")
-        verdicts = Verdicts(*without_band(made), {name: made[name] for name in channels})
-        return JoinedVerdicts(verdicts, made["incident"], made["seen"], shares, suggested, made["state_score"])
+        verdicts = Verdicts(*without_band(records), {name: records[name] for name in channels})
+        return JoinedVerdicts(verdicts, records["incident"], records["seen"], shares, suggested, records["state_score"])
 
 
-class Given(NamedTuple):
-    """What `Joined.join` is given of n metrics, and of m windows."""
+class Inputs(NamedTuple):
+    """The arguments of `Joined.join` that are arrays over n metrics, and ``taught`` over m windows."""
 
     evidence: Array
-    judged: Any
+    judgeable: Any
     onset: Ints
     taught: Any
     away: Array
@@ -218,7 +219,7 @@ def run(
     constants: Record,
     table: Table,
     windows: Windows,
-    given: Given,
+    inputs: Inputs,
     asked: bool,
     together: Together,
     verdicts: Table,
@@ -231,7 +232,7 @@ def run(
         constants: Those of the model.
         table: The state; its records of the entities are changed.
         windows: The windows.
-        given: What is known of their metrics.
+        inputs: Those of their metrics.
         asked: Whether ``together`` counts.
         together: What the models of several metrics say.
         verdicts: Records of `VERDICT`, shape (m,); written.
@@ -244,7 +245,7 @@ def run(
         first, end = windows.first[i], windows.first[i + 1]
         by_model = together.evidence[i] if asked else 0.0
 
-        metrics, mean, most, whole, again = _of_metrics(given, first, end)
+        metrics, mean, most, whole, again = _of_metrics(inputs, first, end)
         pieces = max(metrics, 1.0)
         surprise = compressed(mean_surprise_of(mean / pieces, pieces))
         average = tail_evidence(constants.calibration, entity.metrics, surprise)
@@ -266,28 +267,29 @@ def run(
         verdict.record_score = scored(ranked, config.joined_half)
         loud = is_alarm(verdict.record_score, config.threshold)
         kind = _LEARNING if seen < config.learning else _ANOMALY if loud else _NORMAL
-        told = (valid or not given.taught[i]) and kind != _LEARNING  # of what a rule keeps quiet an incident may end
+        # an incident may end in a window that a rule keeps quiet
+        reported = (valid or not inputs.taught[i]) and kind != _LEARNING
         busy = max(both, lent) >= constants.repeats.notable
-        course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if told else 0.0, False)
-        verdict.kind, verdict.incident = course_of(config.threshold, course, kind, told)
+        course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if reported else 0.0, False)
+        verdict.kind, verdict.incident = course_of(config.threshold, course, kind, reported)
         verdict.since, begun = NEVER, NEVER
         if verdict.incident != _NONE:
             verdict.since = time if entity.repeats.onset == NEVER else entity.repeats.onset
-        away, is_open = _mean_away(given.away[first:end], given.judged[first:end]), verdict.incident == _OPEN
+        away, is_open = _mean_away(inputs.away[first:end], inputs.judgeable[first:end]), verdict.incident == _OPEN
         # the stronger of what metrics say by themselves, and all of them together
-        verdict.state_score = scored(max(both, away), config.joined_half) if told and (is_open or away > 0) else 0.0
+        verdict.state_score = scored(max(both, away), config.joined_half) if reported and (is_open or away > 0) else 0.0
 
-        _share(given.evidence[first:end], whole, shares[first:end])
+        _share(inputs.evidence[first:end], whole, shares[first:end])
         if asked and by_model >= max(average, strongest) and together.shares[first:end].sum() > 0:
             shares[first:end] = together.shares[first:end]
             suggested[first:end] = together.expected[first:end]
         if verdict.incident == _OPEN and not is_alarm(entity.repeats.worst, config.threshold):
-            begun = given.onset[first + np.argmax(shares[first:end])]  # it began when what carries it did
+            begun = inputs.onset[first + np.argmax(shares[first:end])]  # it began when what carries it did
             if begun != NEVER:
                 verdict.since = begun
 
         verdict.seen = seen
-        if valid and given.taught[i]:
+        if valid and inputs.taught[i]:
             if seen >= config.learning:
                 learn_tail(constants.calibration, entity.metrics, surprise)
                 learn_tail(constants.whole, entity.whole, combined)
@@ -295,30 +297,35 @@ def run(
             learn_joined_again(config.joined_half, entity.again, config.forget, course, time)
             fade(constants.feedback, entity.feedback)
             entity.seen = verdict.seen = seen + 1
-        elif not given.taught[i]:
+        elif not inputs.taught[i]:
             conclude(constants.repeats, entity.repeats, course)
 
 
 @kernel
-def _of_metrics(given: Given, first: int, end: int) -> tuple[float, float, float, float, bool]:
-    """Of judged metrics the number and the sum of clipped evidence, the largest, of all the sum; is one told again."""
+def _of_metrics(inputs: Inputs, first: int, end: int) -> tuple[float, float, float, float, bool]:
+    """Sums up the metrics of a window.
+
+    Returns:
+        Number of the judgeable ones, the sum of their clipped evidence, the largest evidence of one of them, the sum of
+        the evidence of all metrics, and whether a judgeable one is news again.
+    """
     metrics, mean, most, whole, again = 0.0, 0.0, 0.0, 0.0, False
     for j in range(first, end):
-        whole += given.evidence[j]
-        if given.judged[j]:
+        whole += inputs.evidence[j]
+        if inputs.judgeable[j]:
             metrics += 1
-            mean += min(given.evidence[j], _CLIP)
-            most = max(most, given.evidence[j])
-            again |= given.lent[j] > 0
+            mean += min(inputs.evidence[j], _CLIP)
+            most = max(most, inputs.evidence[j])
+            again |= inputs.lent[j] > 0
     return metrics, mean, most, whole, again
 
 
 @kernel
-def _mean_away(away: Array, judged: Any) -> float:
+def _mean_away(away: Array, judgeable: Any) -> float:
     """How far the metrics lie from their last accepted normal, in nats: the mean, each clipped."""
     whole, metrics = 0.0, 0
     for j in range(len(away)):
-        if judged[j]:
+        if judgeable[j]:
             metrics += 1
             whole += min(away[j], _CLIP)
     return whole / max(metrics, 1)

@@ -1,4 +1,4 @@
-"""Again is news again, of a machine: its joined verdict was news, went away by itself, and its metrics are told again.
+"""Again is news again, of a machine: its joined verdict was news, went away by itself, and its metrics are news again.
 
 What a machine's metrics do together is learned with each incident, as what each of them does is: see
 `models.regimes.again`. There each metric decides by itself whether what comes back is what it was. Of the machine it is
@@ -44,7 +44,7 @@ def joined_again(
         half: Evidence of a machine that scores 50.
         again: The columns.
         worst: Highest record_score of the incident that goes on; 0 if none does.
-        lent: Whether one of its metrics is told again.
+        lent: Whether one of its metrics is news again.
         time: Of the window, epoch milliseconds.
         threshold: record_score from which a machine is news.
 
@@ -67,7 +67,7 @@ def learn_joined_again(half: float, again: Record, forget: float, over: Unrest, 
     Args:
         half: Evidence of a machine that scores 50.
         again: The columns; changed.
-        forget: Share of the number of incidents that is forgotten a window.
+        forget: Share of the number of incidents that is forgotten per window.
         over: What the window makes of the unrest.
         time: Of the window, epoch milliseconds.
     """

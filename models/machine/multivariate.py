@@ -56,7 +56,7 @@ class Multivariate:
     Args:
         config: The constants.
         width: Metrics a machine has at most, w; machines of like width go together.
-        learning: Windows of a machine before it is judged, as of series.
+        learning: Windows of a machine before it is judged, as for series.
 
     >>> model, rows = Multivariate(MultivariateConfig(), 3), np.array([0])
     >>> state, rng = model.new_state(1), np.random.default_rng(0)
@@ -99,7 +99,7 @@ class Multivariate:
         return self._run(state, rows, time, value, value, np.full(len(rows), -1.0))
 
     def learn(self, state: Columns, rows: Ints, time: Ints, value: Array, weight: Array | None = None) -> None:
-        """Learns from one window each; changes those rows of the state. Arguments as of `step`."""
+        """Learns from one window each; changes those rows of the state. See `step` for the arguments."""
         self.step(state, rows, time, value, weight)
 
     def step(
@@ -137,16 +137,16 @@ class Multivariate:
         mean = Rows(state, rows, "")
         mean.set_cell("mean", column, mean.cell("mean", column) + offset)
 
-    def widen(self, state: Columns, rows: Ints, known: Columns, width: int) -> None:
+    def widen(self, state: Columns, rows: Ints, narrower: Columns, width: int) -> None:
         """Takes over what a narrower model knows of some machines: metrics keep their columns, others are unknown.
 
         Args:
-            state: As of `score`; those rows are changed.
+            state: As for `score`; those rows are changed.
             rows: Distinct rows that are as in `new_state`, shape (n,).
-            known: The columns of the narrower model for these machines, in this order.
+            narrower: The columns of that model for these machines, in this order.
             width: Its width.
         """
-        for name, column in known.items():
+        for name, column in narrower.items():
             if name in MATRICES:
                 whole = state[name][rows].reshape(-1, self.width, self.width)
                 whole[:, :width, :width] = column.reshape(-1, width, width)
@@ -171,12 +171,12 @@ class Multivariate:
                     state[name][distinct] = column
             return verdicts
         n = len(rows)
-        made, by_metric = np.zeros(n, VERDICT), np.empty((2, n, self.width))
+        records, by_metric = np.zeros(n, VERDICT), np.empty((2, n, self.width))
         values = np.ascontiguousarray(value, np.float64), np.ascontiguousarray(learned, np.float64)
         machines = self._machines(state, own)
-        run(self._constants, machines, rows, time, *values, value is not learned, weight, made, by_metric)
-        evidence = {"residual": made["residual"]}
-        return MachineVerdicts(*without_band(made), evidence, by_metric[0], by_metric[1], made["mean"])
+        run(self._constants, machines, rows, time, *values, value is not learned, weight, records, by_metric)
+        evidence = {"residual": records["residual"]}
+        return MachineVerdicts(*without_band(records), evidence, by_metric[0], by_metric[1], records["mean"])
 
     def machines(self, state: Columns) -> Machine:
         """The state as kernels take it: columns as from `new_state`, which share memory with what is returned.
@@ -266,7 +266,7 @@ def judge_window(
         by_metric: Written: the share of each metric, and what was expected of it; shape (2, w).
     """
     config, own, width = constants.config, machine.own[0], len(value)
-    known, z, scale = np.empty(width), np.empty(width), np.empty(width)
+    filled, z, scale = np.empty(width), np.empty(width), np.empty(width)
     present, judgeable = np.zeros(width, np.bool_), np.zeros(width, np.bool_)
     valid, pieces = False, 0.0
     for i in range(width):
@@ -275,8 +275,8 @@ def judge_window(
         valid |= present[i]
         pieces += judgeable[i]
         scale[i] = scale_of(machine.mean[i], machine.variance[i])
-        known[i] = within(value[i], -LARGEST, LARGEST) if present[i] else machine.mean[i]
-        z[i] = standardised(machine.held[i], machine.mean[i], scale[i], known[i])
+        filled[i] = within(value[i], -LARGEST, LARGEST) if present[i] else machine.mean[i]
+        z[i] = standardised(machine.held[i], machine.mean[i], scale[i], filled[i])
     gap = float(time - own.time)
     linked = 1.0 if 0 < gap < 2 * own.step else 0.0  # no window was missed in between
     residual, expected = np.empty(width), np.empty(width)
@@ -289,11 +289,11 @@ def judge_window(
         total += shares
     for i in range(width):
         by_metric[0, i] /= total if total > 0 else 1.0
-    some = max(pieces, 1.0)
+    counted = max(pieces, 1.0)
     mean = machine.average[0]
     if pieces > 0:
-        mean += config.pace * (total / some - mean)
-    lasting = compressed(mean_surprise_of(mean, some * (2 - config.pace) / config.pace))
+        mean += config.pace * (total / counted - mean)
+    lasting = compressed(mean_surprise_of(mean, counted * (2 - config.pace) / config.pace))
     trust = min(own.seen / constants.learning, 1.0) if pieces > 0 else 0.0
     verdict.residual = tail_evidence(constants.calibration, own.residual, lasting) * trust
     verdict.record_score, verdict.probability = scored(verdict.residual, config.half), math.exp(-verdict.residual)
@@ -302,7 +302,7 @@ def judge_window(
     if own.seen < constants.learning:
         verdict.kind = _LEARNING
     verdict.since = time if verdict.kind == _ANOMALY else NEVER
-    return Judgement(Window(known, present, judgeable, z, residual, expected, linked), valid, lasting, mean)
+    return Judgement(Window(filled, present, judgeable, z, residual, expected, linked), valid, lasting, mean)
 
 
 @kernel

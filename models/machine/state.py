@@ -12,11 +12,11 @@ MATRICES = ("now", "then", "static", "dynamic", "transition")
 """Columns that hold a matrix a machine, row after row, as float32."""
 
 VECTORS = ("residual.mean", "count", "mean", "variance", "before", "tail.shape", "tail.rate")
-"""Columns that hold a number a metric; but for the first one, which holds one a machine."""
+"""Columns that hold one number per metric; the first one holds one per machine."""
 
 
 class Machine(NamedTuple):
-    """The state of n machines of like width; or, as of `machine_at`, of one of them, without the axis of n.
+    """The state of n machines of like width; or, as from `machine_at`, of one of them, without the axis of n.
 
     Args:
         own: Records of what is not by metric, shape (n,); of one machine a table of its record, as kernels return none.

@@ -21,7 +21,7 @@ class PowerTail:
     Args:
         scale: Mean of ln(1 + u²) before any history.
         strength: Windows that it is worth.
-        forget: Share of the history forgotten a window; in the beginning more, so that first mistakes are outgrown.
+        forget: Share of the history forgotten per window; in the beginning more, so that first mistakes are outgrown.
         most: Of a residual so many times rarer than the mean only that much is learned.
 
     Sources: power tails from logarithms: B. Hill, A simple general approach to inference about the tail of a

@@ -37,10 +37,10 @@ class TailCalibration:
         edge: The quantile before any history.
         scale: Mean excess before any history.
         strength: Excesses that the prior is worth.
-        forget: Share of the history forgotten a step.
+        forget: Share of the history forgotten per step.
         least: The quantile never falls below this share of ``edge``.
         tail: Share of the history that lies above the adaptive quantile.
-        early: Of a history of n steps at least the share ``early / n`` is forgotten a step: what surprised while the
+        early: Of a history of n steps at least the share ``early / n`` is forgotten per step: what surprised while the
             series was still being learned says little of it.
         most: An excess is learned as one of at most this many mean excesses: few large ones must not hide the next.
 

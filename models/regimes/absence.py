@@ -52,7 +52,7 @@ class Absence:
     Args:
         silence: The constants.
 
-    >>> absence = Absence(Silence(known=10.0, forget=1 / 5000, bar=10.0))
+    >>> absence = Absence(Silence(majority=10.0, forget=1 / 5000, bar=10.0))
     >>> series, machines, one = absence.new_series(1), absence.new_machines(1), np.zeros(1, np.int64)
     >>> for minute in range(100):
     ...     heard = absence.hear(series, machines, one, one, one, one + minute * 60_000, one + 60_000)
@@ -90,19 +90,19 @@ class Absence:
             length: Length of each window, milliseconds, shape (n,).
         """
         n = len(rows)
-        ended, found = np.empty((2, n), np.int64), np.zeros(2 * n, ABSENCE)
+        ended, absences = np.empty((2, n), np.int64), np.zeros(2 * n, ABSENCE)
         rows, owner, step = np.ascontiguousarray(rows), np.ascontiguousarray(owner), np.ascontiguousarray(step)
         time, length = np.ascontiguousarray(time), np.ascontiguousarray(length)
         tables = self._tables(series, machines)
-        count = _hear(self._constants, *tables, rows, owner, step, time, length, ended, found)
-        return Heard(ended[0], ended[1], found[:count])
+        count = _hear(self._constants, *tables, rows, owner, step, time, length, ended, absences)
+        return Heard(ended[0], ended[1], absences[:count])
 
     def overdue(self, series: Columns, machines: Columns, sizes: tuple[int, int], until: int | None) -> Table:
         """Finds what is absent at an instant, and remembers that it was announced.
 
         Args:
-            series: As of `hear`.
-            machines: As of `hear`.
+            series: As for `hear`.
+            machines: As for `hear`.
             sizes: How many series and machines there are.
             until: No window that ends before it is still to come, epoch milliseconds; ``None``: it is not known; then
                 only series can be absent.
@@ -110,10 +110,10 @@ class Absence:
         Returns:
             Records of `ABSENCE`.
         """
-        found = np.zeros(sum(sizes), ABSENCE)
+        absences = np.zeros(sum(sizes), ABSENCE)
         instant = np.iinfo(np.int64).min if until is None else until
-        count = _overdue(self._constants, *self._tables(series, machines), *sizes, instant, found)
-        return found[:count]
+        count = _overdue(self._constants, *self._tables(series, machines), *sizes, instant, absences)
+        return absences[:count]
 
     def first_due(self, machines: Columns, size: int) -> int:
         """The earliest instant at which `overdue` finds one of so many machines absent; `NEVER_DUE`: at none."""
@@ -137,10 +137,10 @@ class Absence:
 
 
 @kernel
-def _announce(silence: Silence, heard: Record, series: int, entity: int, found: Record) -> None:
-    found.series, found.entity = series, entity
-    found.onset, found.length = missing(heard), heard.length
-    found.evidence = nats_of_silence(silence, heard)
+def _announce(silence: Silence, heard: Record, series: int, entity: int, absence: Record) -> None:
+    absence.series, absence.entity = series, entity
+    absence.onset, absence.length = missing(heard), heard.length
+    absence.evidence = nats_of_silence(silence, heard)
 
 
 @kernel
@@ -166,9 +166,9 @@ def _hear(
     time: Ints,
     length: Ints,
     ended: Ints,
-    found: Table,
+    absences: Table,
 ) -> int:
-    """See `Absence.hear`; writes the absences that windows end, shape (2, n), and those found; returns their number."""
+    """See `Absence.hear`; writes the absences that end, shape (2, n), and new ones; returns the number of new ones."""
     count, begin, n = 0, 0, len(rows)
     while begin < n:
         end, entity, now = begin + 1, owner[begin], time[begin]
@@ -185,7 +185,7 @@ def _hear(
         away = gone or machine.told
         since = missing(machine) - machine.length if away else NEVER
         if gone:
-            _announce(silence, machine, max(machine.only, NONE), entity, found[count])
+            _announce(silence, machine, max(machine.only, NONE), entity, absences[count])
             count += 1
         for i in range(begin, end):
             own = series[rows[i]].heard
@@ -193,7 +193,7 @@ def _hear(
                 _excuse(own, machine.back)
             lost = not away and due(silence, own) <= min(before, now)
             if lost:
-                _announce(silence, own, rows[i], entity, found[count])
+                _announce(silence, own, rows[i], entity, absences[count])
                 count += 1
             ended[0, i] = missing(own) - own.length if lost or own.told else NEVER
             if machine.only >= 0:
@@ -211,14 +211,14 @@ def _hear(
 
 @kernel
 def _overdue(
-    silence: Silence, series: Table, machines: Table, many: int, machines_many: int, until: int, found: Table
+    silence: Silence, series: Table, machines: Table, many: int, machines_many: int, until: int, absences: Table
 ) -> int:
     """See `Absence.overdue`; writes the absences found, and returns their number."""
     count = 0
     for entity in range(machines_many):
         machine = machines[entity].heard
         if due(silence, machine) <= until:
-            _announce(silence, machine, max(machine.only, NONE), entity, found[count])
+            _announce(silence, machine, max(machine.only, NONE), entity, absences[count])
             machine.told = True
             count += 1
     for row in range(many):
@@ -227,7 +227,7 @@ def _overdue(
             continue
         _excuse(own, machines[own.owner].heard.back)
         if due(silence, own) <= machines[own.owner].heard.last:
-            _announce(silence, own, row, own.owner, found[count])
+            _announce(silence, own, row, own.owner, absences[count])
             own.told = True
             count += 1
     return count

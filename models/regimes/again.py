@@ -1,4 +1,4 @@
-"""Again is news again: what came, went away by itself and comes back is told again, up to a few times.
+"""Again is news again: what came, went away by itself and comes back is news once more, up to a few times.
 
 An incident teaches the experts, the range and the calibrations. That keeps a series that is often unusual from alarming
 all the time, and would hide the next incident of the same kind for hours. So the strongest evidence of an incident that
@@ -45,23 +45,25 @@ def is_alike(config: RegimesConfig, again: Record, off: float) -> bool:
 
 
 @kernel
-def nats_again(config: RegimesConfig, half: float, more: float, again: Record, regime: Record, told: Expected) -> float:
+def nats_again(
+    config: RegimesConfig, half: float, more: float, again: Record, regime: Record, expected: Expected
+) -> float:
     """Evidence that a value is lent, as the same was news before; 0 if it was not, or if that is expected by now.
 
     Args:
         config: The constants.
         half: Weight of evidence that scores 50.
-        more: By how much more is needed to be told of.
+        more: How much more is needed to be reported.
         again: The columns of what is remembered.
         regime: The columns of regimes.
-        told: What the reference expected of the value.
+        expected: As from `models.regimes.reference.expect`.
     """
     if again.nats <= 0 or again.age > config.remembers or again.times > config.recurs:
         return 0.0
-    if abs(told.off) < config.trigger * told.scale or not is_alike(config, again, told.off):
+    if abs(expected.off) < config.trigger * expected.scale or not is_alike(config, again, expected.off):
         return 0.0
     is_open = regime.weight > 0
-    jumps = abs(told.place + regime.now - regime.last) >= config.jump * told.scale
+    jumps = abs(expected.place + regime.now - regime.last) >= config.jump * expected.scale
     if not (regime.abrupt if is_open else jumps):
         return 0.0
     lent = half * (again.nats / half) ** config.lends + more
@@ -79,7 +81,7 @@ def learn_again(
         config: The constants.
         half: Weight of evidence that scores 50.
         again: The columns; changed.
-        forget: Share of the number of returns that is forgotten a value.
+        forget: Share of the number of returns that is forgotten per value.
         gap: Milliseconds since the value before.
         over: Whether such an incident ends with the value.
         peak: Its highest score.

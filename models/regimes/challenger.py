@@ -40,7 +40,7 @@ def heavy(z: float) -> float:
 
 @kernel
 def challenge(challenger: Challenger, off: float, scale: float) -> float:
-    """Log density of the next value, as of `heavy` for the incumbent: a Student-t about the mean so far.
+    """Log density of the next value, as `heavy` for the incumbent: a Student-t about the mean so far.
 
     Args:
         challenger: What is known of it.

@@ -58,7 +58,7 @@ def new_state(n: int) -> Columns:
 
 @kernel
 def nobody() -> Company:
-    """What a series without others on its machine is told."""
+    """The company of a series without others on its machine."""
     return Company(False, False, _NONE, NEVER)
 
 

@@ -16,7 +16,7 @@ class RegimesConfig:
 
     Args:
         follow: Weight of the newest value in the mean of the latest values, and of their distance from the hour's mean.
-        spread_forget: Share of the spread forgotten a value.
+        spread_forget: Share of the spread forgotten per value.
         trigger: Standard deviations from what is expected beyond which no usual value lies. What lies further away
             widens the spread as if it lay there.
         start: Standard deviations from what is expected that open an incident if they come with a jump. A new level
@@ -52,7 +52,7 @@ class RegimesConfig:
     """
 
     follow: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 0.05
-    spread_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
+    spread_forget: Annotated[float, Constant("share per value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
     trigger: Annotated[float, Constant("standard deviations", 1, 20, "chosen by hand")] = 4.0
     start: Annotated[
         float,
@@ -76,13 +76,13 @@ class RegimesConfig:
     most: Annotated[
         float,
         Constant(
-            "nats a window",
+            "nats per window",
             0.01,
             10,
             "with change: what has lasted for 36 windows is taken for something else (model.md, Kinds)",
         ),
     ] = 0.25
-    least: Annotated[float, Constant("nats a window", -10, -0.01, "chosen by hand")] = -1.0
+    least: Annotated[float, Constant("nats per window", -10, -0.01, "chosen by hand")] = -1.0
     change: Annotated[float, Constant("nats", 1, 100, "see most (model.md, Kinds)")] = 9.0
     patience: Annotated[int, Constant("windows", 2, 10000, "chosen by hand", off=1000000)] = 150
     recall: Annotated[
@@ -95,7 +95,7 @@ class RegimesConfig:
             off=1000000.0,
         ),
     ] = 5.0
-    recall_most: Annotated[float, Constant("nats a window", 0.1, 100, "chosen by hand")] = 2.0
+    recall_most: Annotated[float, Constant("nats per window", 0.1, 100, "chosen by hand")] = 2.0
     recall_fit: Annotated[
         float,
         Constant(

@@ -10,16 +10,16 @@ from models.regimes.reference import Expected
 
 
 @kernel
-def away(told: Expected) -> float:
+def away(expected: Expected) -> float:
     """What speaks against a value being normal, in nats: the density of what is expected over its own, as logarithm.
 
     Args:
-        told: What the reference expected of the value; it stands still while an incident is open.
+        expected: What the reference expected of the value; it stands still while an incident is open.
 
     >>> [round(away(Expected(z, z, 1.0, 0.1, 0.0, 1.0)), 2) for z in (0.0, 2.0, 4.0, 10.0)]
     [0.0, 1.73, 4.02, 8.15]
     """
-    return 0.0 - heavy(told.off / told.scale)
+    return 0.0 - heavy(expected.off / expected.scale)
 
 
 @kernel

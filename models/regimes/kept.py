@@ -9,11 +9,12 @@ import numpy as np
 from models.kernels import kernel, within
 from models.numbers.arrays import Columns
 from models.records import Record
+from models.regimes.axis import value
 from models.regimes.challenger import heavy
 from models.regimes.config import RegimesConfig
 
 SLOTS = 4
-"""Regimes kept a series; a further one takes the place of the one not seen for longest."""
+"""Regimes kept per series; a further one takes the place of the one not seen for longest."""
 
 
 def new_state(n: int) -> Columns:
@@ -98,3 +99,20 @@ def slot_left(config: RegimesConfig, regime: Record, seen: float, ago: float) ->
         if slot != regime.active and regime.used[slot] >= 0 and miss < least:
             best, least = slot, miss
     return best
+
+
+@kernel
+def level_in(regime: Record, unit: float, slot: int) -> float:
+    """The level in a known regime: in the present one, the mean of the latest values outside of incidents.
+
+    Regimes differ by a shift on the axis of `models.regimes.axis`, so the level of one gives those of the others.
+
+    Args:
+        regime: The columns of the series' regimes.
+        unit: That of the axis.
+        slot: The slot of the regime.
+
+    Returns:
+        The level; NaN of an empty slot.
+    """
+    return value(regime.shift[slot] + float(regime.level), unit) if regime.used[slot] >= 0 else math.nan

@@ -42,7 +42,7 @@ class Expected(NamedTuple):
         scale: Standard deviation about it.
         floor: Smallest scale: differences below it mean nothing.
         hour: What was expected of the hour of the day.
-        known: How far that is to be trusted, in [0, 1].
+        trust: How far that is to be trusted, in [0, 1].
     """
 
     place: float
@@ -50,7 +50,7 @@ class Expected(NamedTuple):
     scale: float
     floor: float
     hour: float
-    known: float
+    trust: float
 
 
 def new_state(n: int) -> Columns:
@@ -76,33 +76,33 @@ def expect(regime: Record, place: float, step: Step, floor: float) -> Expected:
     far = hours.share * regime.visits[hours.second] / _PARTS
     visits = near + far
     hour = (near * regime.hour[hours.first] + far * regime.hour[hours.second]) / max(visits, 1e-12)
-    known = visits / (visits + 1)  # the mean of the latest values counts as one visit
+    trust = visits / (visits + 1)  # the mean of the latest values counts as one visit
     level = float(regime.level) if step.seen > 0 else z
-    expected = known * (hour + regime.drift) + (1 - known) * level
+    expected = trust * (hour + regime.drift) + (1 - trust) * level
     floor = max(floor, _FINEST)
-    return Expected(z, z - expected, max(float(regime.spread), floor), floor, hour, known)
+    return Expected(z, z - expected, max(float(regime.spread), floor), floor, hour, trust)
 
 
 @kernel
-def learn_calm(config: RegimesConfig, detector: DetectorConfig, regime: Record, told: Expected, step: Step) -> None:
+def learn_calm(config: RegimesConfig, detector: DetectorConfig, regime: Record, expected: Expected, step: Step) -> None:
     """Learns from a value outside of incidents.
 
     Args:
         config: The constants.
         detector: Those of the detector.
         regime: The columns; changed.
-        told: As from `expect`.
+        expected: As from `expect`.
         step: What is known of the value.
     """
     pace, slow = max(config.follow, 1 / (1 + step.seen)), max(config.spread_forget, 2 / (4 + step.seen))
-    regime.level += pace * (told.place - regime.level)
-    regime.drift += pace * told.known * (told.place - told.hour - regime.drift)
-    off = within(told.off / told.scale, -config.trigger, config.trigger) * told.scale
+    regime.level += pace * (expected.place - regime.level)
+    regime.drift += pace * expected.trust * (expected.place - expected.hour - regime.drift)
+    off = within(expected.off / expected.scale, -config.trigger, config.trigger) * expected.scale
     spread = regime.spread * regime.spread
     regime.spread = math.sqrt(spread + slow * (off * off - spread))
     hours, forget = nearest_hours(step.local), forgotten(detector, step.gap)
-    _visit(regime, hours.first, 1 - hours.share, forget, told.place)
-    _visit(regime, hours.second, hours.share, forget, told.place)
+    _visit(regime, hours.first, 1 - hours.share, forget, expected.place)
+    _visit(regime, hours.second, hours.share, forget, expected.place)
 
 
 @kernel

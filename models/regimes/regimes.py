@@ -28,8 +28,17 @@ from models.regimes import kept, reference
 from models.regimes.challenger import Challenger
 from models.regimes.company import Company
 from models.regimes.config import RegimesConfig
-from models.regimes.incident import Found, Incident, go_on, is_alive, is_dead, is_level, no_incident, write_incident
-from models.regimes.kept import SLOTS, is_young, left_ago, place_for_new, recall_gain, slot_left, switch_to
+from models.regimes.incident import (
+    CurrentValue,
+    Incident,
+    go_on,
+    is_alive,
+    is_dead,
+    no_incident,
+    write_incident,
+)
+from models.regimes.kept import SLOTS, is_young, left_ago, place_for_new, slot_left, switch_to
+from models.regimes.outcome import Outcome, outcome_of, recall_gains, recalled_so_far
 from models.regimes.reference import Expected, is_grown, learn_calm
 from models.verdicts import Kind
 
@@ -55,9 +64,9 @@ class Decision(NamedTuple):
         turned: Code of `Kind`: what the incident turned out to be, said of its onset; else -1.
         since: Onset of the incident; -1 where there is none.
         inside: Whether an incident is open after the value.
-        loud: Whether it is told of, before or with this value.
+        loud: Whether it is reported, before or with this value.
         explained: Whether the value is no anomaly, whatever its score.
-        told: What the reference expected.
+        expected: What the reference expected.
         concerned: Whether an incident was or is asked about at all; if not, what follows says nothing.
         dead: Whether one is open after it and the value is next to nothing.
         calm: Whether the reference learns from the value.
@@ -70,6 +79,7 @@ class Decision(NamedTuple):
         shift: See there.
         back: Logarithms of the Bayes factors of the kept regimes.
         incident: The incident.
+        announced: Whether its change of state has been announced, before or with this value.
     """
 
     kind: int
@@ -78,7 +88,7 @@ class Decision(NamedTuple):
     inside: bool
     loud: bool
     explained: bool
-    told: Expected
+    expected: Expected
     concerned: bool
     dead: bool
     calm: bool
@@ -91,6 +101,7 @@ class Decision(NamedTuple):
     shift: float
     back: tuple[float, float, float, float]
     incident: Incident
+    announced: bool
 
 
 def new_state(n: int) -> Columns:
@@ -115,9 +126,9 @@ def decide(
     config: RegimesConfig,
     detector: DetectorConfig,
     regime: Record,
-    found: Found,
+    current: CurrentValue,
     company: Company,
-    told: Expected,
+    expected: Expected,
 ) -> Decision:
     """What kind of news a value is, beyond its score; changes nothing.
 
@@ -125,32 +136,32 @@ def decide(
         config: The constants.
         detector: Those of the detector.
         regime: The columns of regimes.
-        found: What is known of the value.
+        current: What is known of the value.
         company: What the other metrics of its machine say.
-        told: What the reference expected of it.
+        expected: What the reference expected of it.
     """
     is_open = regime.weight > 0
-    usual = abs(told.off) < config.trigger * told.scale
-    young = is_young(config, regime, found.seen)
+    usual = abs(expected.off) < config.trigger * expected.scale
+    young = is_young(config, regime, current.seen)
     foreseen = usual and (young or company.settles)
     if foreseen:  # the experts have yet to learn it: what the reference expects is no news
-        found = Found(
-            found.place,
+        current = CurrentValue(
+            current.place,
             0.0,
-            found.bar,
-            found.counts,
-            found.seen,
-            found.time,
-            found.valid,
-            found.outside,
-            found.at_hour,
-            found.visits,
+            current.bar,
+            current.counts,
+            current.seen,
+            current.time,
+            current.valid,
+            current.outside,
+            current.at_hour,
+            current.visits,
         )
     explained = foreseen or (usual and is_open and regime.serious)
-    notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
-    former = _NONE if young else slot_left(config, regime, found.seen, company.left)
-    if found.valid and (notable or is_open or former >= 0):
-        return _weigh_incident(config, detector, regime, found, company, former, told, explained)
+    notable = abs(expected.off) >= min(config.start, config.jump) * expected.scale and current.seen >= detector.learning
+    former = _NONE if young else slot_left(config, regime, current.seen, company.left)
+    if current.valid and (notable or is_open or former >= 0):
+        return _weigh_incident(config, detector, regime, current, company, former, expected, explained)
     return Decision(
         kind=_NONE,
         turned=_NONE,
@@ -158,7 +169,7 @@ def decide(
         inside=False,
         loud=False,
         explained=explained,
-        told=told,
+        expected=expected,
         concerned=False,
         dead=False,
         calm=True,
@@ -171,6 +182,7 @@ def decide(
         shift=0.0,
         back=(0.0, 0.0, 0.0, 0.0),
         incident=no_incident(),
+        announced=False,
     )
 
 
@@ -179,121 +191,89 @@ def _weigh_incident(
     config: RegimesConfig,
     detector: DetectorConfig,
     regime: Record,
-    found: Found,
+    current: CurrentValue,
     company: Company,
     former: int,
-    told: Expected,
+    expected: Expected,
     explained: bool,
 ) -> Decision:
     """What a value says of an incident that is open, or may begin with it, or of its return to ``former``."""
-    gains = (
-        found.counts * recall_gain(config, regime, 0, told.off, told.scale),
-        found.counts * recall_gain(config, regime, 1, told.off, told.scale),
-        found.counts * recall_gain(config, regime, 2, told.off, told.scale),
-        found.counts * recall_gain(config, regime, 3, told.off, told.scale),
-    )
+    gains = recall_gains(config, regime, current, expected)
     reminds = (
-        max(gains[0], gains[1], gains[2], gains[3]) >= found.counts * config.recall_most
-        and abs(told.off) >= config.jump * told.scale
+        max(gains[0], gains[1], gains[2], gains[3]) >= current.counts * config.recall_most
+        and abs(expected.off) >= config.jump * expected.scale
     )
-    step = np.float32(found.place) - regime.last
-    incident = go_on(config, detector.half, regime, found, told, step, is_grown(regime), reminds)
-    was, is_open, challenger = incident.was, incident.weight > 0, incident.challenger
-    dead = is_dead(config, found, told)
-    alive = is_alive(config, incident, found, told, dead)
+    step = np.float32(current.place) - regime.last
+    incident = go_on(config, detector.half, regime, current, expected, step, is_grown(regime), reminds)
+    dead = is_dead(config, current, expected)
+    alive = is_alive(config, incident, current, expected, dead)
+    back = recalled_so_far(regime, incident.was, gains)
+    outcome = outcome_of(config, regime, current, company, former, expected, incident, alive, gains, back)
 
-    back = (
-        (float(regime.back[0]) if was else 0.0) + gains[0],
-        (float(regime.back[1]) if was else 0.0) + gains[1],
-        (float(regime.back[2]) if was else 0.0) + gains[2],
-        (float(regime.back[3]) if was else 0.0) + gains[3],
-    )
-    best = 0
-    for slot in range(1, SLOTS):
-        if back[slot] > back[best]:
-            best = slot
+    was, is_open, recalled = incident.was, incident.weight > 0, outcome.recalled
+    switch = outcome.accepted or recalled
+    stays = is_open and not switch and not outcome.given_up
+    kind, turned, news = _kinds_of(config, regime, current, expected, incident, outcome)
+    slight = not was and abs(expected.off) < config.trigger * expected.scale
+    announced = incident.announced or outcome.changed
     present = float(regime.shift[regime.active])
-    miss = abs(present + challenger.mean - float(regime.shift[best]))
-    fits = miss <= config.recall_fit * told.scale + config.tolerance * abs(challenger.mean)
-    level = is_level(config, incident, told)
-    few = challenger.number * found.counts * config.recall_most < config.recall
-    joins = company.accepts and was and is_open and alive and level and not few
-    likely = back[best] > 0 if joins else back[best] >= config.recall
-    recalled = is_open and incident.abrupt and alive and fits and likely
-    if former >= 0 and not recalled and alive and gains[former] > 0:
-        best, recalled = former, True
-    recall = float(regime.shift[best])
-    far = abs(challenger.mean) >= config.start * told.scale
-    settled = is_open and far and not recalled and alive and level
-    changed = settled and not incident.told and incident.weight >= config.change
-    accepted = (settled and incident.told and incident.weight >= config.change) or (joins and not recalled)
-    switch = accepted or recalled
-    given_up = is_open and not switch and alive and challenger.number >= config.patience
-    stays = is_open and not switch and not given_up
-
-    loud, usual = is_alarm(incident.peak, found.bar), abs(told.off) < config.trigger * told.scale
-    kind = turned = _NONE
-    news = loud or (
-        recalled and regime.habit < config.habit and (regime.said or not _is_daily(found, told, challenger))
-    )
-    if (accepted or recalled) and news:
-        kind = _NEW_NORMAL
-    elif was and not is_open and loud and usual:
-        kind = _RECOVERED
-    if changed and loud:
-        turned = _STATE_CHANGE
-    elif is_open and loud and not is_alarm(max(found.score, regime.peak), found.bar):  # it adds up to one
-        turned = _ANOMALY
-    slight = not was and usual
-    incident = Incident(
-        incident.weight,
-        incident.strength,
-        incident.peak,
-        incident.onset,
-        incident.same,
-        incident.told or changed,
-        incident.serious,
-        incident.abrupt,
-        incident.evident,
-        challenger,
-        was,
-        incident.gain,
-    )
-    shift = recall if recalled else present + challenger.mean
-    since = incident.onset if was or is_open else company.since if recalled else NEVER
-    told_of = news and (was or is_open or recalled)
-    announced = is_open and (incident.told or switch)
     return Decision(
-        kind,
-        turned,
-        since,
-        stays,
-        told_of,
-        explained or announced,
-        told,
-        True,
-        dead and stays,
-        slight or not is_open,
-        was and not is_open and challenger.number > detector.calm,
-        given_up,
-        found.place - told.off + (shift - present if recalled else challenger.mean),
-        recalled,
-        switch,
-        best if recalled else place_for_new(regime),
-        shift,
-        back,
-        incident,
+        kind=kind,
+        turned=turned,
+        since=incident.onset if was or is_open else company.since if recalled else NEVER,
+        inside=stays,
+        loud=news and (was or is_open or recalled),
+        explained=explained or (is_open and (announced or switch)),
+        expected=expected,
+        concerned=True,
+        dead=dead and stays,
+        calm=slight or not is_open,
+        returned=was and not is_open and incident.challenger.number > detector.calm,
+        given_up=outcome.given_up,
+        level=current.place - expected.off + (outcome.shift - present if recalled else incident.challenger.mean),
+        recalled=recalled,
+        switch=switch,
+        slot=outcome.slot if recalled else place_for_new(regime),
+        shift=outcome.shift,
+        back=back,
+        incident=incident,
+        announced=announced,
     )
 
 
 @kernel
-def _is_daily(found: Found, told: Expected, challenger: Challenger) -> bool:
+def _kinds_of(
+    config: RegimesConfig,
+    regime: Record,
+    current: CurrentValue,
+    expected: Expected,
+    incident: Incident,
+    outcome: Outcome,
+) -> tuple[int, int, bool]:
+    """The kind of the value, what the incident turned out to be, and whether its end is news; see `Decision`."""
+    loud, usual = is_alarm(incident.peak, current.bar), abs(expected.off) < config.trigger * expected.scale
+    daily = _is_daily(current, expected, incident.challenger)
+    news = loud or (outcome.recalled and regime.habit < config.habit and (regime.said or not daily))
+    is_open, kind, turned = incident.weight > 0, _NONE, _NONE
+    if (outcome.accepted or outcome.recalled) and news:
+        kind = _NEW_NORMAL
+    elif incident.was and not is_open and loud and usual:
+        kind = _RECOVERED
+    if outcome.changed and loud:
+        turned = _STATE_CHANGE
+    elif is_open and loud and not is_alarm(max(current.score, regime.peak), current.bar):  # it adds up to one
+        turned = _ANOMALY
+    return kind, turned, news
+
+
+@kernel
+def _is_daily(current: CurrentValue, expected: Expected, challenger: Challenger) -> bool:
     """Whether a value lies where it did at this hour of the days before, and so is no return of a regime.
 
     What was learned of the hour since the onset itself must not say so: it is a small part of all.
     """
-    miss = abs(found.place - found.at_hour)
-    return found.visits >= _VISITS * challenger.number and miss <= _NEAR * abs(told.off)
+    miss = abs(current.place - current.at_hour)
+    return current.visits >= _VISITS * challenger.number and miss <= _NEAR * abs(expected.off)
 
 
 @kernel
@@ -312,16 +292,11 @@ def learn_regime(
     """
     regime.last = place
     if decision.calm:
-        learn_calm(config, detector, regime, decision.told, step)
+        learn_calm(config, detector, regime, decision.expected, step)
     regime.habit *= _KEPT
     if not decision.concerned:
         return
-    if decision.inside:
-        write_incident(regime, decision.incident)
-    else:
-        write_incident(regime, no_incident())
-    for slot in range(SLOTS):
-        regime.back[slot] = decision.back[slot] if decision.inside else 0.0
+    _write_decision(regime, decision)
     if decision.given_up:
         regime.level += decision.incident.challenger.latest
         regime.drift += decision.incident.challenger.latest
@@ -340,11 +315,18 @@ def conclude_regime(config: RegimesConfig, regime: Record, decision: Decision) -
         regime: The columns of regimes; changed.
         decision: As from `decide`.
     """
-    usual = abs(decision.told.off) < config.trigger * decision.told.scale
+    usual = abs(decision.expected.off) < config.trigger * decision.expected.scale
     if decision.incident.was and usual and not (decision.switch or decision.given_up):
-        write_incident(regime, decision.incident if decision.inside else no_incident())
-        for slot in range(SLOTS):
-            regime.back[slot] = decision.back[slot] if decision.inside else 0.0
+        _write_decision(regime, decision)
+
+
+@kernel
+def _write_decision(regime: Record, decision: Decision) -> None:
+    """Remembers the incident, and what speaks for kept regimes, while it stays open."""
+    inside = decision.inside
+    write_incident(regime, decision.incident if inside else no_incident(), inside and decision.announced)
+    for slot in range(SLOTS):
+        regime.back[slot] = decision.back[slot] if inside else 0.0
 
 
 @kernel
@@ -355,7 +337,7 @@ def left_before(regime: Record, decision: Decision, seen: float) -> float:
 
 @kernel
 def open_since(regime: Record) -> int:
-    """When the open incident began, told of or not; -1: none is open."""
+    """When the open incident began, reported or not; -1: none is open."""
     return regime.onset if regime.weight > 0 else NEVER
 
 

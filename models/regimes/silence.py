@@ -17,7 +17,7 @@ NEVER_DUE = int(np.iinfo(np.int64).max)
 
 _VOTES = 30.0
 _TAUGHT = 4.0
-"""What is missing counts as at most so many times what is told of, so that one outage does not hide the next."""
+"""What is missing counts as at most so many times what is announced, so that one outage does not hide the next."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Silence:
     two-state Markov chain with beta priors: k missing windows in a row are -ln q₀ - (k - 1) ln q₁ nats of evidence.
 
     Args:
-        known: Votes for the usual time, less those against it, from which on it is known.
-        forget: Share of what was counted that is forgotten a window.
+        majority: Votes for the usual time, less those against it, from which on it is known.
+        forget: Share of what was counted that is forgotten per window.
         bar: Evidence in nats at which a silence is announced.
 
     Sources: R. S. Boyer, J. S. Moore, MJRTY: a fast majority vote algorithm (1991); E. N. Gilbert, Capacity of a
     burst-noise channel, Bell System Technical Journal 39 (1960).
 
     >>> from models.records import constants, record_of
-    >>> silence = Silence(known=10.0, forget=1 / 5000, bar=10.0)
+    >>> silence = Silence(majority=10.0, forget=1 / 5000, bar=10.0)
     >>> given, heard = constants(all=silence).all, record_of(silence.new_state(1))
     >>> for minute in range(100):
     ...     learn_silence(given, heard, minute * 60_000, False)
@@ -45,7 +45,7 @@ class Silence:
     5.0
     """
 
-    known: float
+    majority: float
     forget: float
     bar: float
 
@@ -77,7 +77,7 @@ def due(silence: Silence, heard: Record) -> int:
         silence: The constants.
         heard: The columns of a series or machine.
     """
-    if heard.votes < silence.known or heard.usual <= 0 or heard.told:
+    if heard.votes < silence.majority or heard.usual <= 0 or heard.told:
         return NEVER_DUE
     first, again = _chances(heard)
     return heard.last + heard.usual * (1 + _more(silence, first, again))
@@ -85,7 +85,7 @@ def due(silence: Silence, heard: Record) -> int:
 
 @kernel
 def nats_of_silence(silence: Silence, heard: Record) -> float:
-    """Evidence of the silence at the window at which it is announced; arguments as of `due`."""
+    """Evidence of the silence at the window at which it is announced; see `due` for the arguments."""
     first, again = _chances(heard)
     return -math.log(first) - _more(silence, first, again) * math.log(again)
 
@@ -110,7 +110,7 @@ def learn_silence(silence: Silence, heard: Record, time: int, excused: bool) -> 
         return
     gap = time - heard.last if heard.last != NEVER else 0
     if gap > 0 and not excused:
-        if heard.usual > 0 and heard.votes >= silence.known:
+        if heard.usual > 0 and heard.votes >= silence.majority:
             lost, keep = max(float(np.rint(gap / heard.usual)) - 1.0, 0.0), 1 - silence.forget
             first, again = _chances(heard)
             lost = min(lost, _TAUGHT * (1 + _more(silence, first, again)))

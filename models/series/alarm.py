@@ -1,4 +1,4 @@
-"""The alarm: how much evidence a value must have to be told of, at so many false alarms a series and month.
+"""The alarm: how much evidence a value must have to be reported, at so many false alarms per series and month.
 
 This is the one place where that is decided. A month has 43,200 windows of a minute and 1,440 of half an hour:
 the same evidence is a month's strongest by chance in the one and rare in the other. So the bar follows the clock of the
@@ -24,7 +24,7 @@ from models.regimes.reference import Expected
 _MONTH = 30 * 86_400_000.0
 _SHORTEST, _LONGEST = 60_000.0, 1_800_000.0
 _USUAL = 300_000.0
-"""Milliseconds between two values at which a score of ``threshold`` is told of."""
+"""Milliseconds between two values at which a score of ``threshold`` is reported."""
 
 _SHARE = 20.0
 """Departures may make one in so many of the false alarms."""
@@ -32,7 +32,7 @@ _SHARE = 20.0
 
 @kernel
 def log_values(clock: float) -> float:
-    """Logarithm of the number of values a month.
+    """Logarithm of the number of values per month.
 
     Args:
         clock: Usual milliseconds between two values; 0: not known, taken for five minutes.
@@ -57,10 +57,10 @@ def by_clock(config: DetectorConfig, clock: float) -> float:
 
 @kernel
 def bar(config: DetectorConfig, clock: float) -> float:
-    """The record_score from which a value is told of.
+    """The record_score from which a value is reported.
 
     Args:
-        config: The constants; its ``threshold`` is that of windows of five minutes at one false alarm a month.
+        config: The constants; its ``threshold`` is that of windows of five minutes at one false alarm per month.
         clock: Usual milliseconds between two values.
 
     >>> from dataclasses import replace
@@ -94,7 +94,7 @@ def counts(clock: float) -> float:
 
 @kernel
 def stuck_from(config: DetectorConfig, alarm: float) -> float:
-    """Evidence of exact repeats, in nats, from which a run of them is told of: 13 of windows of five minutes.
+    """Evidence of exact repeats, in nats, from which a run of them is reported: 13 of windows of five minutes.
 
     Args:
         config: The constants.
@@ -145,8 +145,8 @@ class Weighed(NamedTuple):
 
     Args:
         weight: Weight of evidence, with what departures and what came before lend, and less of what is expected.
-        alarm: The record_score from which the value is told of.
-        expected: Whether it recurs at its time, so that it is not told of.
+        alarm: The record_score from which the value is reported.
+        expected: Whether it recurs at its time, so that it is not reported.
         unusual: Whether it is one of those that may recur; does not depend on the threshold.
         departure: How far it has left the median of the recent ones.
         again: Weight of evidence lent as the same was news before.
@@ -185,7 +185,7 @@ def weigh_news(
     more = by_clock(config, clock)
     departure = depart(constants.departures, series.departure, step.value, lived)
     again = 0.0
-    if not departure.known:  # departures tell again by themselves, as incidents hardly teach them
+    if not departure.covers_day:  # departures tell again by themselves, as incidents hardly teach them
         again = nats_again(constants.regimes, config.half, max(more, 0.0), series.again, series.regime, usual)
     own = max(ranked.weight, ranked.trust * ranked.worth * again)
     weight = own

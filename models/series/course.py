@@ -11,7 +11,7 @@ from models.verdicts import Kind
 
 
 class Course(StrEnum):
-    """Where an incident stands that has been told of; its code in arrays is its place here."""
+    """Where an incident stands that has been reported; its code in arrays is its place here."""
 
     NONE = ""
     OPEN = "open"
@@ -28,20 +28,20 @@ _NONE, _OPEN, _CLOSED = Course.NONE.code, Course.OPEN.code, Course.CLOSED.code
 
 
 @kernel
-def course_of(threshold: float, unrest: Unrest, kind: int, told: bool) -> tuple[int, int]:
+def course_of(threshold: float, unrest: Unrest, kind: int, reported: bool) -> tuple[int, int]:
     """The kind, and where the incident stands, of a step that is judged by its unrest alone.
 
     Args:
-        threshold: record_score from which an unrest is told of.
+        threshold: record_score from which an unrest is reported.
         unrest: What the step made of it.
         kind: Code of `Kind` by the step's own evidence.
-        told: Whether anything is told of the step.
+        reported: Whether the step can be news at all.
 
     >>> course_of(50.0, Unrest(worst=10.0, over=60.0, accepted=0.0, quiet=6.0), 0, True)  # recovered, closed
     (6, 2)
     """
     goes_on, over = is_alarm(unrest.worst, threshold), is_alarm(unrest.over, threshold)
-    if not told:
+    if not reported:
         return kind, _NONE
     if is_alarm(unrest.accepted, threshold):
         return _NEW_NORMAL, _CLOSED

@@ -12,7 +12,7 @@ from models.families.student_t import expand
 from models.kernels import kernel
 from models.records import Record
 from models.regimes.axis import value
-from models.regimes.incident import Found
+from models.regimes.incident import CurrentValue
 from models.regimes.regimes import Decision
 from models.series.mixture import Mixture
 from models.series.past import Lived
@@ -34,9 +34,9 @@ _STATE_CHANGE, _NEW_NORMAL = Kind.STATE_CHANGE.code, Kind.NEW_NORMAL.code
 
 
 @kernel
-def shown(edge: float, known: bool) -> float:
+def shown(edge: float, is_known: bool) -> float:
     """A figure as it is shown: NaN where nothing is known, and 0 for a trace of the prior."""
-    if not known:
+    if not is_known:
         return math.nan
     return 0.0 if abs(edge) < _TRACE else edge
 
@@ -57,10 +57,10 @@ def write_experts(verdict: Record, family: int, mixture: Mixture, typical: float
 def write_context(
     verdict: Record,
     series: Record,
-    given: Record,
+    observation: Record,
     step: Step,
     past: Lived,
-    found: Found,
+    current: CurrentValue,
     decision: Decision,
     kind: int,
     unit: float,
@@ -81,11 +81,11 @@ def write_context(
         return
     context[0], context[1] = step.seen, 0.0
     if series.past.extent[0] != NEVER:
-        context[1] = given.time - series.past.extent[0]
+        context[1] = observation.time - series.past.extent[0]
         context[2], context[3] = series.past.extent[1], series.past.extent[2]
-    context[4], context[5], context[6] = past.run, given.time - past.run_since, 1.0 if past.ordinary else 0.0
-    context[7] = given.time - past.same_since
+    context[4], context[5], context[6] = past.run, observation.time - past.run_since, 1.0 if past.ordinary else 0.0
+    context[7] = observation.time - past.same_since
     context[8] = 1.0 if several_days(series.days, step.local, step.weekend) else 0.0
     if decision.concerned and (decision.turned == _STATE_CHANGE or kind == _NEW_NORMAL):
-        context[9] = value(found.place - decision.told.off, unit)
+        context[9] = value(current.place - decision.expected.off, unit)
         context[10], context[11] = value(decision.level, unit), 1.0 if decision.recalled else 0.0

@@ -25,7 +25,7 @@ class Feedback:
     one. What was said fades with the values that follow.
 
     Args:
-        forget: Share of what was said that is forgotten a step.
+        forget: Share of what was said that is forgotten per step.
         least: Evidence is never worth less: no series is silenced for good.
         pace: Weight of the newest deviation in the offset.
 
@@ -33,12 +33,12 @@ class Feedback:
 
     >>> feedback, rows = Feedback(), np.array([0, 1])
     >>> view = Rows(feedback.new_state(2), rows, "")
-    >>> feedback.told(view, np.array([True, False]))
+    >>> feedback.learn_label(view, np.array([True, False]))
     >>> feedback.worth(view).round(2)
     array([1.33, 0.67])
     """
 
-    forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 20_000
+    forget: Annotated[float, Constant("share per value", 0, 0.5, "chosen by hand", off=0)] = 1 / 20_000
     least: Annotated[float, Constant("1", 0, 1, "chosen by hand, so that no series is silenced for good", off=0)] = 0.25
     pace: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand")] = 0.3
 
@@ -51,8 +51,8 @@ class Feedback:
         true, false = (state[name].astype(np.float64) for name in ("true", "false"))
         return np.maximum(2 * (1 + true) / (2 + true + false), self.least)
 
-    def told(self, state: Rows, true: Flags) -> None:
-        """Takes in one label each: an alarm was true, or false."""
+    def learn_label(self, state: Rows, true: Flags) -> None:
+        """Learns one label each: an alarm was true, or false."""
         state["true"] = state["true"] + true
         state["false"] = state["false"] + ~true
 

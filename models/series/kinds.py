@@ -20,13 +20,13 @@ _NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNIN
 _NONE, _OPEN, _CLOSED = Course.NONE.code, Course.OPEN.code, Course.CLOSED.code
 
 
-class Judged(NamedTuple):
+class Appraisal(NamedTuple):
     """What is known of a value.
 
     Args:
         weight: Weight of evidence.
         points: `record_score`; 0 where it is expected at its time.
-        bar: `record_score` from which a value is told of.
+        bar: `record_score` from which a value is reported.
         frozen: Evidence of exact repeats, in nats.
         before: The same of the value before.
         strange: Whether the value is an anomaly by itself, if no regime says otherwise.
@@ -42,8 +42,8 @@ class Judged(NamedTuple):
     valid: bool
 
 
-class Told(NamedTuple):
-    """What is told of a value, as in `SeriesVerdicts`, and what is to be learned of its unrest."""
+class News(NamedTuple):
+    """What is reported of a value, as in `SeriesVerdicts`, and what is to be learned of its unrest."""
 
     kind: int
     since: int
@@ -54,16 +54,16 @@ class Told(NamedTuple):
 
 
 @kernel
-def tell(
+def news_of(
     config: DetectorConfig,
     repeats: Repeats,
     state: Record,
     decision: Decision,
-    judged: Judged,
+    appraisal: Appraisal,
     seen: float,
     time: int,
     same: int,
-) -> Told:
+) -> News:
     """Brings together what regimes say and what the unrest says; changes nothing.
 
     Args:
@@ -71,24 +71,24 @@ def tell(
         repeats: Those of the unrest.
         state: The columns of the unrest.
         decision: What regimes say.
-        judged: What is known of the value.
+        appraisal: What is known of the value.
         seen: Values learned so far.
         time: When, epoch milliseconds.
-        same: Since when the value has been the same, where that is what is told; else -1.
+        same: Since when the value has been the same, where that is the news; else -1.
     """
-    told, learning = judged.valid and seen >= config.learning, seen < config.learning
-    step = _unrest(config, repeats, state, decision, judged, told)
-    accepted = is_alarm(step.accepted, judged.bar)
+    reported, learning = appraisal.valid and seen >= config.learning, seen < config.learning
+    step = _unrest(config, repeats, state, decision, appraisal, reported)
+    accepted = is_alarm(step.accepted, appraisal.bar)
     opened, closed = decision.inside and decision.loud, decision.loud and not decision.inside
-    kind = _ANOMALY if judged.strange else _NORMAL
+    kind = _ANOMALY if appraisal.strange else _NORMAL
     if decision.kind >= 0:
         kind = decision.kind
     if learning:
         kind = _LEARNING
-    kind, incident = course_of(judged.bar, step, kind, told and (accepted or not (opened or closed)))
+    kind, incident = course_of(appraisal.bar, step, kind, reported and (accepted or not (opened or closed)))
     strange = kind == _ANOMALY
     turned = -1
-    if told and not accepted:
+    if reported and not accepted:
         turned = decision.turned
         if closed and not strange:
             incident = _CLOSED
@@ -102,17 +102,17 @@ def tell(
     if incident == _NONE:
         since = NEVER
     onset = state.onset if decision.since == NEVER else decision.since
-    return Told(kind, since, onset, incident, turned, step)
+    return News(kind, since, onset, incident, turned, step)
 
 
 @kernel
 def _unrest(
-    config: DetectorConfig, repeats: Repeats, state: Record, decision: Decision, judged: Judged, told: bool
+    config: DetectorConfig, repeats: Repeats, state: Record, decision: Decision, appraisal: Appraisal, reported: bool
 ) -> Unrest:
     """What becomes of anomalies outside of the incidents of regimes: they are over when all is quiet again."""
-    runs = judged.before >= _STUCK
-    busy = judged.weight >= config.notable or judged.frozen >= _STUCK
-    loose = 0.0 if decision.inside or decision.explained else judged.points
-    loudest = max(loose, scored(judged.frozen, config.frozen_half))
+    runs = appraisal.before >= _STUCK
+    busy = appraisal.weight >= config.notable or appraisal.frozen >= _STUCK
+    loose = 0.0 if decision.inside or decision.explained else appraisal.points
+    loudest = max(loose, scored(appraisal.frozen, config.frozen_half))
     ends = (decision.loud and not decision.inside) or (runs and not busy)
-    return unrest(repeats, state, busy, loudest if told else 0.0, ends)
+    return unrest(repeats, state, busy, loudest if reported else 0.0, ends)

@@ -54,8 +54,8 @@ class Newcomers:
         count = level["count"]
         peers = Peers.of(metric, metrics, count, level["mean"], level["squares"], _LEAST)
         every = np.arange(metrics)
-        known, prior = peers.known(every), peers.prior(every)
-        made: dict[str, Array] = {name: np.where(known, getattr(prior, name), 0.0) for name in self.new_state(0)}
+        has_peers, prior = peers.has_peers(every), peers.prior(every)
+        columns: dict[str, Array] = {name: np.where(has_peers, getattr(prior, name), 0.0) for name in self.new_state(0)}
         for tail in _TAILS:
             own = Rows(state, rows, tail)
             totals = {
@@ -63,10 +63,10 @@ class Newcomers:
                 for name in ("edge", "shape", "rate")
             }
             scale = totals["rate"] / np.maximum(totals["shape"], 1.0)
-            made[tail + "edge"] = totals["edge"] / np.maximum(peers.members, 1.0)
-            made[tail + "shape"] = np.minimum(totals["shape"], _EXCESSES)
-            made[tail + "rate"] = made[tail + "shape"] * scale
-        return dict(made)
+            columns[tail + "edge"] = totals["edge"] / np.maximum(peers.members, 1.0)
+            columns[tail + "shape"] = np.minimum(totals["shape"], _EXCESSES)
+            columns[tail + "rate"] = columns[tail + "shape"] * scale
+        return dict(columns)
 
     def start(self, state: Columns, rows: Ints, sums: Columns, metric: Ints) -> None:
         """Lets new series start from a sum.
@@ -77,8 +77,8 @@ class Newcomers:
             sums: As from `sums`.
             metric: Number of each one's metric in the sums, shape (n,).
         """
-        known = np.asarray(sums["variance"], np.float64)[metric] > 0
-        rows, metric = rows[known], metric[known]
+        has_peers = np.asarray(sums["variance"], np.float64)[metric] > 0
+        rows, metric = rows[has_peers], metric[has_peers]
         own = Rows(state, rows, "peers.")
         for name in self.new_state(0):
             own[name] = sums[name][metric]

@@ -31,7 +31,7 @@ class Mix:
     gain: Array
 
     @classmethod
-    def of(cls, owner: Ints, m: int, count: Array, weight: Array, known: Flags) -> Mix:
+    def of(cls, owner: Ints, m: int, count: Array, weight: Array, seen: Flags) -> Mix:
         """Compares counts with their expected shares.
 
         Args:
@@ -39,7 +39,7 @@ class Mix:
             m: Number of entities.
             count: Lines of each row in this window, shape (r,).
             weight: Dirichlet parameter of each row: prior and faded lines so far, shape (r,).
-            known: False for templates that came for the first time: they are judged elsewhere.
+            seen: False for templates that came for the first time: they are judged elsewhere.
 
         Source: the deviance of a multinomial: P. McCullagh, J. Nelder, Generalized Linear Models (1989), 5.2.
 
@@ -48,7 +48,7 @@ class Mix:
         >>> mix.deviance.round(6), mix.freedom.round(2)
         (array([0.]), array([2.15]))
         """
-        counted, mass = np.where(known, count, 0.0), np.where(known, weight, 0.0)
+        counted, mass = np.where(seen, count, 0.0), np.where(seen, weight, 0.0)
         lines, total = np.bincount(owner, counted, m), np.bincount(owner, mass, m)
         share = mass / np.maximum(total, 1e-300)[owner]
         expected = lines[owner] * share
@@ -67,10 +67,10 @@ class Mix:
         Args:
             dispersion: Mean of deviance over expectation in the windows before, at least 1, shape (m,).
         """
-        some = self.freedom > 0.01
-        freedom, spread = np.where(some, self.freedom, 1.0), np.where(some, self.spread, 1.0)
+        mixed = self.freedom > 0.01
+        freedom, spread = np.where(mixed, self.freedom, 1.0), np.where(mixed, self.spread, 1.0)
         ratio = self.deviance / (freedom * dispersion)
-        return np.where(some, mean_surprise(ratio, np.maximum(freedom * freedom / spread, 0.1)), 0.0)
+        return np.where(mixed, mean_surprise(ratio, np.maximum(freedom * freedom / spread, 0.1)), 0.0)
 
 
 def _poisson_deviance(expected: Array) -> tuple[Array, Array]:

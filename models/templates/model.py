@@ -65,7 +65,7 @@ class TemplateVerdicts:
 @dataclass(frozen=True)
 class _Judgement:
     verdicts: TemplateVerdicts
-    known: GammaPoisson
+    rates: GammaPoisson
     local: GammaPoisson
     fleet: GammaPoisson
     lines: GammaPoisson
@@ -138,12 +138,12 @@ class Templates:
             named: Whether the pair takes its present rate, shape (r,).
         """
         config, own, pair = self.config, Rows(tables.entities, rows, ""), Rows(tables.pairs, pairs, "")
-        known, all_named = read(pair), np.bincount(owner, ~named, len(rows)) == 0
+        rates, all_named = read(pair), np.bincount(owner, ~named, len(rows)) == 0
         windows = np.where(all_named, np.minimum(own["windows"], config.few), own["windows"])
         present = np.where(own["quiet"][owner] >= config.lost, 0.0, pair["recent"])
         moved = named & (pair["born"] >= 0)
-        rate = np.where(moved, present, known.events / np.maximum(known.exposure, 1e-12))
-        events = np.maximum(rate * windows[owner], np.minimum(known.events, config.trace))
+        rate = np.where(moved, present, rates.events / np.maximum(rates.exposure, 1e-12))
+        events = np.maximum(rate * windows[owner], np.minimum(rates.events, config.trace))
         here = Rows(tables.pairs, pairs[moved], "")
         write(here, _worth(read(here), events[moved], windows[owner[moved]]))
         lines = np.bincount(owner, rate, len(rows)).astype(np.float64) * windows
@@ -154,12 +154,12 @@ class Templates:
         config, m = self.config, len(window.rows)
         own, pair = Rows(tables.entities, window.rows, ""), Rows(tables.pairs, window.pairs, "")
         fleets = Rows(tables.fleets, window.fleet, "")
-        known, count, windows = read(pair), window.count, own["windows"]
+        rates, count, windows = read(pair), window.count, own["windows"]
         seen: Flags = pair["born"] >= 0
         unseen: Flags = ~seen & (count > 0)
         new: Flags = unseen & (Rows(tables.templates, window.template, "")["born"] < 0)
 
-        ahead = known.predictive(np.ones(len(count)))
+        ahead = rates.predictive(np.ones(len(count)))
         fewer, more = ahead.log_tails(count)
         tests = np.log(np.maximum(window.total(seen), 1.0))
         burst, silence = np.where(seen, -more, 0.0), np.where(seen, -fewer, 0.0)
@@ -176,7 +176,7 @@ class Templates:
         newcomers = Rows(tables.pairs, window.pairs, PREFIX)
         again = self.newcomers.nats(newcomers, of_fleet, age, count, window.owner, window.errors)
 
-        mix = Mix.of(window.owner, m, count, np.where(seen, known.events + 0.5, 0.0), seen)
+        mix = Mix.of(window.owner, m, count, np.where(seen, rates.events + 0.5, 0.0), seen)
         surprise = mix.surprise(dispersion(own["odd"], windows))
         odd, memo = self.calibration.evidence(Rows(tables.entities, window.rows, "mix."), compress(surprise))
 
@@ -186,12 +186,12 @@ class Templates:
         quiet = np.where(none, own["quiet"] - np.where(windows > 0, expected.log_tails(lines)[0], 0.0), 0.0)
 
         trust = np.minimum(windows / config.warm_up, 1.0)
-        some = trust * ~none
+        with_lines = trust * ~none
         evidence = {
             "unseen": np.maximum(moved, strange) * trust,
-            "mix": odd * some,
-            "burst": window.strongest(excess) * some,
-            "silence": np.where(none, quiet * trust, window.strongest(dearth) * some),
+            "mix": odd * with_lines,
+            "burst": window.strongest(excess) * with_lines,
+            "silence": np.where(none, quiet * trust, window.strongest(dearth) * with_lines),
         }
         usual = combine([evidence["mix"], evidence["burst"], np.where(none, 0.0, evidence["silence"])])
         unrest = own["unrest"] + config.unrest_pace * (np.minimum(usual, config.unrest_clip) - own["unrest"])
@@ -214,12 +214,12 @@ class Templates:
         )
         news = np.where(config.weight_unseen * strange * trust >= config.half, strange, 0.0)
         arrived = np.where(new, news[window.owner], again)
-        return _Judgement(verdicts, known, local, fleet, expectation, new, arrived, elsewhere, mix, memo, unrest, quiet)
+        return _Judgement(verdicts, rates, local, fleet, expectation, new, arrived, elsewhere, mix, memo, unrest, quiet)
 
-    def _learn(self, tables: TemplateTables, window: LogWindow, judged: _Judgement) -> None:
+    def _learn(self, tables: TemplateTables, window: LogWindow, judgement: _Judgement) -> None:
         config, count = self.config, window.count
         own, pair = Rows(tables.entities, window.rows, ""), Rows(tables.pairs, window.pairs, "")
-        windows, born, verdicts = own["windows"], pair["born"], judged.verdicts
+        windows, born, verdicts = own["windows"], pair["born"], judgement.verdicts
         usual = np.maximum(verdicts.evidence["mix"], verdicts.evidence["burst"])
         usual = np.maximum(usual, verdicts.evidence["silence"])
         doubt = np.minimum(1.0, config.doubt / np.maximum(usual, config.doubt))
@@ -230,32 +230,32 @@ class Templates:
         most = config.clip * (1 + verdicts.typical)
         bounded = np.where((born >= 0) & (verdicts.persists[window.owner] == 0), np.minimum(count, most), count)
         by_pair = np.where(comes, weight[window.owner], 0.0)
-        write(pair, _learned(judged.known, bounded, by_pair, forget[window.owner], config.forget))
-        write(own, _learned(judged.lines, verdicts.lines, weight, forget, config.forget), "lines.")
+        write(pair, _learned(judgement.rates, bounded, by_pair, forget[window.owner], config.forget))
+        write(own, _learned(judgement.lines, verdicts.lines, weight, forget, config.forget), "lines.")
         self.newcomers.learn(
             Rows(tables.pairs, window.pairs, PREFIX),
             tables.fleets,
             window.fleet[window.owner],
             windows[window.owner] - born,
             verdicts.again,
-            judged.arrived,
+            judgement.arrived,
             verdicts.persists[window.owner] >= 1,
         )
         pair["born"] = np.where((born < 0) & (count > 0), windows[window.owner], born)
         pair["recent"] = pair["recent"] + np.where(born < 0, 1.0, config.present) * (count - pair["recent"])
 
         one, early = np.ones(len(window.rows)), np.maximum(config.forget, config.early / (10 + windows))
-        write(own, judged.local.learn(judged.elsewhere, one, 1.0, early), "strangers.")
-        self._learn_fleets(tables, window, judged.new)
+        write(own, judgement.local.learn(judgement.elsewhere, one, 1.0, early), "strangers.")
+        self._learn_fleets(tables, window, judgement.new)
 
-        some = judged.mix.freedom > 0.01
-        ratio = judged.mix.deviance / np.where(some, judged.mix.freedom, 1.0)
+        mixed = judgement.mix.freedom > 0.01
+        ratio = judgement.mix.deviance / np.where(mixed, judgement.mix.freedom, 1.0)
         spread = dispersion(own["odd"], windows)
-        odd = np.where(some, np.minimum(ratio, 20 * spread), spread)
+        odd = np.where(mixed, np.minimum(ratio, 20 * spread), spread)
         own["odd"] = own["odd"] * (1 - config.forget) + np.where(verdicts.persists > 0, spread, odd)
-        warm = some & (windows >= config.warm_up) & (verdicts.lines > 0)
-        self.calibration.learn(Rows(tables.entities, window.rows, "mix."), judged.memo, warm)
-        own["unrest"], own["quiet"] = judged.unrest, judged.quiet
+        warm = mixed & (windows >= config.warm_up) & (verdicts.lines > 0)
+        self.calibration.learn(Rows(tables.entities, window.rows, "mix."), judgement.memo, warm)
+        own["unrest"], own["quiet"] = judgement.unrest, judgement.quiet
         own["windows"] = windows * (1 - config.forget) + 1
 
     def _learn_fleets(self, tables: TemplateTables, window: LogWindow, new: Flags) -> None:
@@ -281,14 +281,14 @@ def _arrival(strangers: GammaPoisson, arrivals: Array) -> Array:
     return nats
 
 
-def _worth(known: GammaPoisson, events: Array, windows: Array) -> GammaPoisson:
+def _worth(rates: GammaPoisson, events: Array, windows: Array) -> GammaPoisson:
     """Another rate, known from so many windows; what is known of the dispersion is worth no more than they are."""
-    left = np.minimum(windows / np.maximum(known.windows, 1e-12), 1.0)
-    return GammaPoisson(events, windows, known.windows * left, known.excess * left)
+    left = np.minimum(windows / np.maximum(rates.windows, 1e-12), 1.0)
+    return GammaPoisson(events, windows, rates.windows * left, rates.excess * left)
 
 
-def _learned(known: GammaPoisson, count: Array, weight: Array, forget: Array, usual: float) -> GammaPoisson:
+def _learned(rates: GammaPoisson, count: Array, weight: Array, forget: Array, usual: float) -> GammaPoisson:
     """The statistics after a window; in haste, errors are those of the old level and say nothing of the spread."""
-    after = known.learn(count, np.ones(len(count)), weight, forget)
-    same = known.excess * (1 - forget) + weight * known.dispersion()
+    after = rates.learn(count, np.ones(len(count)), weight, forget)
+    same = rates.excess * (1 - forget) + weight * rates.dispersion()
     return replace(after, excess=np.where(forget > usual, same, after.excess))

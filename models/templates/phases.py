@@ -18,8 +18,8 @@ from models.series.course import Course
 CALM, OPEN, CHANGING, ABSENT, ACCEPTED = range(5)
 
 
-class Told(NamedTuple):
-    """What a window tells of n incidents; all of shape (n,).
+class PhaseNews(NamedTuple):
+    """What is reported of n incidents at a window; all of shape (n,).
 
     Args:
         kind: `Phases.KINDS` by name.
@@ -44,14 +44,14 @@ class Phases:
         gap: Usual windows after which what was unusual before has ended.
 
     >>> phases, row = Phases(calm=2), np.array([0])
-    >>> state, told = phases.new_state(1), []
+    >>> state, news = phases.new_state(1), []
     >>> for time, (alarm, persists) in enumerate([(0, 0), (1, 0), (1, 1), (1, 1), (0, 0), (1, 0), (0, 0), (0, 0)]):
     ...     alarms, no = np.array([bool(alarm)]), np.array([False])
     ...     flags = (alarms, alarms, no, np.array([float(persists)]), no)
-    ...     told.append(phases.step(Rows(state, row, ""), np.array([time]), *flags))
-    >>> [str(each.kind[0]) for each in told]
+    ...     news.append(phases.step(Rows(state, row, ""), np.array([time]), *flags))
+    >>> [str(step.kind[0]) for step in news]
     ['normal', 'anomaly', 'anomaly', 'normal', 'new_normal', 'anomaly', 'normal', 'recovered']
-    >>> [bool(each.changes[0]) for each in told], [int(each.incident[0]) for each in told]
+    >>> [bool(step.changes[0]) for step in news], [int(step.incident[0]) for step in news]
     ([False, False, True, False, False, False, False, False], [0, 1, 1, 1, 2, 1, 1, 2])
     """
 
@@ -80,8 +80,8 @@ class Phases:
 
     def step(
         self, state: Rows, start: Ints, alarm: Flags, unusual: Flags, strange: Flags, persists: Array, absent: Flags
-    ) -> Told:
-        """What one window each tells.
+    ) -> PhaseNews:
+        """What is reported of one window each.
 
         Args:
             state: The columns.
@@ -108,8 +108,8 @@ class Phases:
         onset = np.where(opens | gone, start, onset)
         dated = changes & (began != NEVER)
         onset = np.where(dated, np.where(onset == NEVER, began, np.minimum(onset, began)), onset)
-        told = np.where(free & alarm & ((phase != CHANGING) | strange), 1, 0)
-        told = np.select([gone, back | over, settled | accepted], [3, 4, 2], told)
+        kind = np.where(free & alarm & ((phase != CHANGING) | strange), 1, 0)
+        kind = np.select([gone, back | over, settled | accepted], [3, 4, 2], kind)
         ends = back | over | settled | accepted
         after = np.select([accepted, absent, changes, opens, ends], [CALM, ABSENT, CHANGING, OPEN, CALM], phase)
         incident = np.select([ends, after != CALM], [Course.CLOSED.code, Course.OPEN.code], Course.NONE.code)
@@ -117,4 +117,4 @@ class Phases:
         state["phase"], state["rest"] = after, rest
         state["usual"], state["began"] = usual, began
         state["onset"] = np.where(after == CALM, NEVER, onset)
-        return Told(np.array(self.KINDS)[told], since, incident, changes, began)
+        return PhaseNews(np.array(self.KINDS)[kind], since, incident, changes, began)

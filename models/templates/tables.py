@@ -92,10 +92,10 @@ def read(state: Rows, prefix: str = "") -> GammaPoisson:
     return GammaPoisson(*(state[prefix + name] for name in COUNTED))
 
 
-def write(state: Rows, known: GammaPoisson, prefix: str = "") -> None:
+def write(state: Rows, rates: GammaPoisson, prefix: str = "") -> None:
     """Inverse of `read`."""
     for name in COUNTED:
-        state[prefix + name] = getattr(known, name)
+        state[prefix + name] = getattr(rates, name)
 
 
 def new_fleets(n: int) -> Columns:

@@ -74,13 +74,13 @@ def an_incident_is_open_until_it_is_over(model: Model) -> None:
         verdicts = _verdicts(model, quiet, *parts)
         course = [list(Course)[int(v.incident[0])] for v in verdicts]
         kinds = [list(Kind)[int(v.kind[0])] for v in verdicts]
-        told = kinds.index(Kind.ANOMALY)
+        first = kinds.index(Kind.ANOMALY)
         over = course.index(Course.CLOSED)
-        assert set(course[:told]) <= {Course.NONE}
-        assert set(course[told:over]) == {Course.OPEN}
+        assert set(course[:first]) <= {Course.NONE}
+        assert set(course[first:over]) == {Course.OPEN}
         assert set(course[over + 1 :]) == {Course.NONE}
         assert kinds[over] in (Kind.RECOVERED, Kind.NEW_NORMAL)
-        assert all(one.since[0] == other.since[0] != -1 for one, other in pairwise(verdicts[told : over + 1]))
+        assert all(one.since[0] == other.since[0] != -1 for one, other in pairwise(verdicts[first : over + 1]))
 
 
 def a_label_that_closes_an_incident_is_told_of(model: SeriesModel) -> None:

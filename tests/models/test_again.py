@@ -74,7 +74,7 @@ def _judge(
     return detector.steps(state, np.zeros(n, int), BEGIN + np.arange(n) * step, values, None, about)[0], state
 
 
-def _told(verdicts: SeriesVerdicts, begins: list[int], width: int = 9) -> list[bool]:
+def _are_news(verdicts: SeriesVerdicts, begins: list[int], width: int = 9) -> list[bool]:
     """Of each surge whether one of its windows is an anomaly whose score reaches the threshold."""
     news = (verdicts.kind == ANOMALY) & (verdicts.record_score >= 50)
     return [bool(news[begin : begin + width].any()) for begin in begins]
@@ -88,7 +88,7 @@ def test_the_same_surge_or_drop_is_told_three_times_again(family: str, factor: f
     levels, begins = _levels(pause, 4, factor)
     first, repeats, all_told = 0, 0, 0
     for seed in range(5):
-        told = _told(_judge(_values(draw, levels, seed), kind)[0], begins)
+        told = _are_news(_judge(_values(draw, levels, seed), kind)[0], begins)
         first, repeats, all_told = first + told[0], repeats + 3 * told[0], all_told + told[0] * sum(told[1:])
     # a latency that falls to a third is not always told at all; what was told is told again, but for 1 in 50
     assert first >= (2 if (family, factor) == ("latency", 0.3) else 4)
@@ -98,18 +98,18 @@ def test_the_same_surge_or_drop_is_told_three_times_again(family: str, factor: f
 @pytest.mark.parametrize("width", [6, 9, 18, 30])
 def test_a_surge_of_a_minute_to_five_is_told_again(width: int) -> None:
     levels, begins = _levels(30, 4, 2.6, width)
-    assert _told(_judge(_values(FAMILIES["gauge"][1], levels, 1))[0], begins, width) == [True] * 4
+    assert _are_news(_judge(_values(FAMILIES["gauge"][1], levels, 1))[0], begins, width) == [True] * 4
 
 
 def test_what_comes_back_more_often_is_expected_and_news_again_once_that_is_forgotten() -> None:
     levels, begins = _levels(30, 12, 2.6)
     long = np.concatenate([levels, np.full(24_000, 100.0), levels[QUIET:]])
     verdicts = _judge(_values(FAMILIES["gauge"][1], long, 1))[0]
-    told = _told(verdicts, begins)
+    told = _are_news(verdicts, begins)
     assert told[:4] == [True] * 4, "three repeats are told"
     assert not any(told[6:]), "a service that goes on flapping is not told for ever"
     later = [begin + len(levels) + 24_000 - QUIET for begin in begins]
-    assert _told(verdicts, later)[0], "days later it is news"
+    assert _are_news(verdicts, later)[0], "days later it is news"
 
 
 def test_neither_a_smaller_surge_nor_one_to_the_other_side_is_lent_what_a_large_one_had() -> None:
@@ -134,16 +134,16 @@ def test_a_label_that_it_was_false_or_expected_holds_for_what_comes_back() -> No
     levels, begins = _levels(30, 2, 2.6)
     values = _values(FAMILIES["gauge"][1], levels, 1)
     rows, times, n = np.zeros(len(values), int), BEGIN + np.arange(len(values)) * STEP, begins[1]
-    for said in ("false_alarm", "expected"):
+    for label in ("false_alarm", "expected"):
         detector = Detector(DetectorConfig())
         state = detector.new_state(1)
         detector.steps(state, rows[:n], times[:n], values[:n])
-        if said == "expected":
+        if label == "expected":
             detector.accept(state, rows[:1])
         else:
-            detector.told(state, rows[:1], np.array([False]))
+            detector.learn_label(state, rows[:1], np.array([False]))
         verdicts = detector.steps(state, rows[n:], times[n:], values[n:])[0]
-        assert _told(verdicts, [0]) == [False], said
+        assert _are_news(verdicts, [0]) == [False], label
 
 
 def test_verdicts_and_state_are_the_same_wherever_a_history_with_returns_is_cut() -> None:

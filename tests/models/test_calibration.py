@@ -18,7 +18,7 @@ JUDGED = [family for family in FAMILIES if family not in ("ratio, beta", "catego
 
 
 @cache
-def _judged() -> dict[str, Shares]:
+def _shares() -> dict[str, Shares]:
     return shares(JUDGED, SERIES, WARM, COUNTED, seed=11)
 
 
@@ -30,7 +30,7 @@ def _joined(metrics: int) -> dict[str, Shares]:
 @pytest.mark.parametrize("family", JUDGED)
 @pytest.mark.parametrize("level", LEVELS[:2])
 def test_the_share_of_windows_below_a_probability_is_about_that_probability(family: str, level: float) -> None:
-    _is_about(_judged()[family], level)
+    _is_about(_shares()[family], level)
 
 
 @pytest.mark.parametrize("metrics", [2, 5])
@@ -41,19 +41,19 @@ def test_so_it_is_of_the_joined_verdicts_on_machines(machines: str, metrics: int
         _is_about(_joined(metrics)[machines], level)
 
 
-def _is_about(judged: Shares, level: float) -> None:
+def _is_about(rarity: Shares, level: float) -> None:
     place = LEVELS.index(level)
-    share, error = judged.below[place], judged.errors[place]
+    share, error = rarity.below[place], rarity.errors[place]
     assert level / 1.5 - 2 * error < share < level * 1.5 + 2 * error
     assert level / 2 < share < level * 2
 
 
 def test_one_window_in_ten_thousand_is_below_one_in_ten_thousand() -> None:
     """Over all families: of one there are 15 such windows here."""
-    share = float(np.mean([family.below[2] for family in _judged().values()]))
+    share = float(np.mean([family.below[2] for family in _shares().values()]))
     assert 1e-4 / 1.5 < share < 1e-4 * 1.5
 
 
 @pytest.mark.parametrize("family", [name for name in JUDGED if name != "lognormal" and FAMILIES[name].kind == 0])
 def test_at_most_one_false_alarm_a_series_and_month(family: str) -> None:
-    assert _judged()[family].alarms * MONTH <= 1.0
+    assert _shares()[family].alarms * MONTH <= 1.0

@@ -21,7 +21,7 @@ GONE = -50.0
 NEW_NORMAL = Kind.NEW_NORMAL.code
 
 
-def _judged(shifts: list[list[float]], together: bool, order: Ints | None = None) -> tuple[Ints, Flags]:
+def _kinds_of(shifts: list[list[float]], together: bool, order: Ints | None = None) -> tuple[Ints, Flags]:
     """Kinds and open incidents of the metrics of a machine, each of shape (windows, metrics).
 
     Args:
@@ -57,7 +57,7 @@ that a level of its own must have."""
 
 def test_once_most_of_a_machines_metrics_have_a_new_normal_the_others_have_it_in_the_next_window() -> None:
     shifts = [[CLEAR, CLEAR, CLEAR, WEAK, WEAK]]
-    alone, together = (_judged(shifts, known) for known in (False, True))
+    alone, together = (_kinds_of(shifts, known) for known in (False, True))
     decided = np.sort(_accepted(alone[0]))[2]
     assert np.all(_accepted(together[0])[:3] == _accepted(alone[0])[:3]), "what is clear needs no others"
     assert not together[1][int(decided) + 1 :].any(), "no incident of the machine outlives the change"
@@ -66,14 +66,14 @@ def test_once_most_of_a_machines_metrics_have_a_new_normal_the_others_have_it_in
 
 def test_a_minority_decides_nothing_for_the_others() -> None:
     shifts = [[CLEAR, *[WEAK] * 4]]
-    alone, together = (_judged(shifts, known) for known in (False, True))
+    alone, together = (_kinds_of(shifts, known) for known in (False, True))
     first = int(_accepted(alone[0])[0])
     np.testing.assert_array_equal(together[0][: first + 1], alone[0][: first + 1])
     assert _accepted(together[0])[0] == first
 
 
 def test_a_machine_that_is_dead_but_for_two_metrics_has_no_new_normal() -> None:
-    kinds, _ = _judged([[CLEAR, CLEAR, GONE, GONE, GONE]], True)
+    kinds, _ = _kinds_of([[CLEAR, CLEAR, GONE, GONE, GONE]], True)
     assert np.isfinite(_accepted(kinds)[:2]).all()
     assert np.isinf(_accepted(kinds)[2:]).all(), "an outage is no new normal because other metrics have one"
 
@@ -81,7 +81,7 @@ def test_a_machine_that_is_dead_but_for_two_metrics_has_no_new_normal() -> None:
 def test_metrics_that_hardly_show_it_are_back_in_a_known_regime_with_the_others() -> None:
     shifted = [CLEAR, CLEAR, CLEAR, CLEAR, SLIGHT]
     there_and_back = [shifted, [0.0] * METRICS, shifted]
-    alone, together = (_judged(there_and_back, known)[0][2 * CHANGE :] for known in (False, True))
+    alone, together = (_kinds_of(there_and_back, known)[0][2 * CHANGE :] for known in (False, True))
     assert np.all(_accepted(together)[:4] <= 5)
     assert _accepted(together)[4] <= 6
     assert _accepted(alone)[4] > _accepted(together)[4]
@@ -92,7 +92,7 @@ def test_the_order_of_the_metrics_within_a_window_is_irrelevant(seed: int) -> No
     shifted = [CLEAR, CLEAR, CLEAR, WEAK, 4.0]
     shifts = [shifted, [0.0] * METRICS, shifted]
     order = np.random.default_rng(seed).permutation(METRICS)
-    for one, other in zip(_judged(shifts, True), _judged(shifts, True, order), strict=True):
+    for one, other in zip(_kinds_of(shifts, True), _kinds_of(shifts, True, order), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -12,12 +12,12 @@ MINUTE = 60_000.0
 
 def _nats(values: np.ndarray, gap: float = MINUTE) -> tuple[np.ndarray, np.ndarray, object]:
     """Deviation and nats of each value, and the state after them."""
-    state, made = record_of(new_state(1)), []
+    state, figures = record_of(new_state(1)), []
     for value in values:
-        found = depart(CONFIG, state, float(value), 10.0)
-        made.append((found.deviation, found.nats))
-        learn_departure(CONFIG, state, found, float(value), gap)
-    deviations, nats = np.array(made).T
+        departure = depart(CONFIG, state, float(value), 10.0)
+        figures.append((departure.deviation, departure.nats))
+        learn_departure(CONFIG, state, departure, float(value), gap)
+    deviations, nats = np.array(figures).T
     return deviations, nats, state
 
 

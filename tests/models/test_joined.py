@@ -13,12 +13,12 @@ from models.machine.joined import Joined, JoinedVerdicts, Windows
 STEP = 60_000
 
 
-def _last(evidence: list[float], judged: list[bool] | None = None) -> JoinedVerdicts:
+def _last(evidence: list[float], judgeable: list[bool] | None = None) -> JoinedVerdicts:
     """The verdict on such a window after 60 quiet ones of one machine."""
     joined, n, quiet = Joined(DetectorConfig()), len(evidence), 60
-    there = np.concatenate([np.ones(n * quiet, np.bool_), judged if judged is not None else [True] * n])
-    made = joined.join(joined.new_state(1), _windows(quiet + 1, n), np.array([0.5] * n * quiet + evidence), there)
-    return replace(made, shares=made.shares[-n:])
+    there = np.concatenate([np.ones(n * quiet, np.bool_), judgeable if judgeable is not None else [True] * n])
+    verdicts = joined.join(joined.new_state(1), _windows(quiet + 1, n), np.array([0.5] * n * quiet + evidence), there)
+    return replace(verdicts, shares=verdicts.shares[-n:])
 
 
 def _windows(m: int, metrics: int) -> Windows:

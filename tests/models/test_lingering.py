@@ -14,7 +14,7 @@ STEP, SPIKES = 300_000, np.arange(400, 1000, 50)
 
 
 @pytest.fixture(scope="module")
-def judged() -> tuple[np.ndarray, np.ndarray]:
+def figures() -> tuple[np.ndarray, np.ndarray]:
     """Score and point evidence of noise: with nothing in it, with one spike, with one every 50 steps; (1000, 3)."""
     values = np.random.default_rng(3).normal(50, 2, (1000, 3))
     values[700, 1], values[SPIKES, 2] = 75.0, 62.0
@@ -51,9 +51,9 @@ def test_it_fades_and_of_a_new_series_counts_half() -> None:
 
 
 def test_what_follows_a_spike_ranks_above_the_quiet_before_it_and_raises_no_alarm(
-    judged: tuple[np.ndarray, np.ndarray],
+    figures: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    scores = judged[0][:, 1]
+    scores = figures[0][:, 1]
     assert scores[700] >= 50
     assert scores[701:704].min() > np.quantile(scores[300:700], 0.9)
     assert scores[701:].max() < 50
@@ -61,14 +61,14 @@ def test_what_follows_a_spike_ranks_above_the_quiet_before_it_and_raises_no_alar
 
 
 def test_equal_spikes_far_apart_rank_alike_although_the_series_has_grown_used_to_them(
-    judged: tuple[np.ndarray, np.ndarray],
+    figures: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    scores, point = (each[:, 2] for each in judged)
+    scores, point = (each[:, 2] for each in figures)
     assert point[SPIKES[-1]] < 0.8 * point[SPIKES[0]]  # calibration has numbed it
     assert scores[SPIKES].min() > np.quantile(np.delete(scores, SPIKES)[100:], 0.95)
 
 
-def test_notable_evidence_scores_by_itself(judged: tuple[np.ndarray, np.ndarray]) -> None:
+def test_notable_evidence_scores_by_itself(figures: tuple[np.ndarray, np.ndarray]) -> None:
     config = DetectorConfig()
-    scores, point = (each[:, 1] for each in judged)
+    scores, point = (each[:, 1] for each in figures)
     assert scores[700] >= score(point[700:701], config.half)[0] > score(np.array([config.notable]), config.half)[0]

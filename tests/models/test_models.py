@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.families import student_t
-from models.families.normal_inverse_gamma import Known, learn
+from models.families.normal_inverse_gamma import Statistics, learn
 from models.families.student_t import StudentT
 from models.series.mixture import ends, mass_up_to, mixture_of
 from models.verdicts import Kind, Verdicts
@@ -45,7 +45,7 @@ def test_a_density_on_the_log_like_axis_integrates_to_one() -> None:
 
 def test_without_forgetting_the_statistics_are_those_of_the_sample() -> None:
     values = np.random.default_rng(0).normal(1e6, 1.0, 500)
-    known = Known(0.0, 0.0, 0.0)
+    known = Statistics(0.0, 0.0, 0.0)
     for value in values.tolist():
         known = learn(known, value, 1.0, 0.0)
     assert known.mean == pytest.approx(values.mean(), rel=1e-12)

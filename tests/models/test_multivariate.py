@@ -72,18 +72,18 @@ def _regressions(correlation: np.ndarray, lagged: np.ndarray) -> tuple[Record, M
 
 
 def _expected(
-    given: Record, machine: Machine, z: np.ndarray, present: np.ndarray, before: np.ndarray, linked: float
+    constants_: Record, machine: Machine, z: np.ndarray, present: np.ndarray, before: np.ndarray, linked: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Residuals of a window, and what was expected."""
     machine.before[:] = before
-    told = np.empty(len(z)), np.empty(len(z))
-    expect(given, machine, z.copy(), present, linked, told)
-    return told
+    outputs = np.empty(len(z)), np.empty(len(z))
+    expect(constants_, machine, z.copy(), present, linked, outputs)
+    return outputs
 
 
-def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, given: list[int]) -> tuple[float, float]:
-    weights = np.linalg.solve(joint[np.ix_(given, given)], joint[given, target])
-    return float(weights @ point[given]), float(np.sqrt(joint[target, target] - weights @ joint[given, target]))
+def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, others: list[int]) -> tuple[float, float]:
+    weights = np.linalg.solve(joint[np.ix_(others, others)], joint[others, target])
+    return float(weights @ point[others]), float(np.sqrt(joint[target, target] - weights @ joint[others, target]))
 
 
 @pytest.mark.parametrize("missing", [[], [2], [0, 3]], ids=str)
@@ -173,16 +173,16 @@ def test_the_power_tail_finds_the_power() -> None:
 
 
 def test_probabilities_of_a_stationary_machine_are_calibrated() -> None:
-    rng, n, width, told = np.random.default_rng(0), 250, 5, []
+    rng, n, width, probabilities = np.random.default_rng(0), 250, 5, []
     model = Multivariate(MultivariateConfig(), width)
     state, rows, loading = model.new_state(n), np.arange(n), rng.normal(size=(n, 2, width))
     for step in range(2400):
         value = np.einsum("nk,nkw->nw", rng.normal(size=(n, 2)), loading) + 0.5 * rng.normal(size=(n, width))
         verdict = model.step(state, rows, np.full(n, step * 60_000), value)
         if step >= 1200:
-            told.append(verdict.probability)
+            probabilities.append(verdict.probability)
     for p in (1e-2, 1e-3, 1e-4):
-        share = (np.array(told) < p).mean() / p
+        share = (np.array(probabilities) < p).mean() / p
         assert 1 / 1.5 < share < 1.5, (p, share)
 
 

@@ -33,14 +33,14 @@ def test_a_new_machine_finds_its_anomaly_at_window_ten_and_is_quiet_before_and_a
         time = np.full(2 * NEW, (HISTORY + window) * STEP)
         if window == 10:
             verdict = detector.score(state, rows, time, centre + 8 * spread)
-            found = (verdict.record_score[:NEW] >= 50).mean(), (verdict.record_score[NEW:] >= 50).mean()
+            alarms = (verdict.record_score[:NEW] >= 50).mean(), (verdict.record_score[NEW:] >= 50).mean()
             score = verdict.record_score[:NEW].mean(), verdict.record_score[NEW:].mean()
         noise = np.tile(rng.normal(size=NEW), 2)
         verdict = detector.step(state, rows, time, centre + noise * spread)
         false += int((verdict.record_score[:NEW] >= 50).sum())
     assert false == 0
-    assert found[0] > 0.9
-    assert found[0] >= found[1]
+    assert alarms[0] > 0.9
+    assert alarms[0] >= alarms[1]
     assert score[0] > score[1] + 2
 
 

@@ -29,34 +29,37 @@ def recorded() -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def judged(recorded: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def replayed(recorded: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Series beside each other, window after window."""
     steps, n = recorded["value"].shape
     detector, about = Detector(DetectorConfig()), About(recorded["metric_kind"], np.full(n, NONE), np.ones(n))
     state, rows = detector.new_state(n), np.arange(n)
-    each = [
+    verdicts = [
         detector.step(state, rows, np.full(n, START + step * STEP), recorded["value"][step], None, about)
         for step in range(steps)
     ]
-    return {name: np.array([getattr(verdict, name) for verdict in each]) for name in recorded if hasattr(each[0], name)}
+    names = [name for name in recorded if hasattr(verdicts[0], name)]
+    return {name: np.array([getattr(verdict, name) for verdict in verdicts]) for name in names}
 
 
 @pytest.mark.parametrize("name", ["kind", "incident", "turned"])
 def test_kinds_and_incidents_are_those_recorded(
-    name: str, judged: dict[str, np.ndarray], recorded: dict[str, np.ndarray]
+    name: str, replayed: dict[str, np.ndarray], recorded: dict[str, np.ndarray]
 ) -> None:
-    np.testing.assert_array_equal(judged[name], recorded[name])
+    np.testing.assert_array_equal(replayed[name], recorded[name])
 
 
 @pytest.mark.parametrize("name", ["record_score", "lower", "typical", "upper", "probability"])
-def test_figures_are_those_recorded(name: str, judged: dict[str, np.ndarray], recorded: dict[str, np.ndarray]) -> None:
-    got, want = judged[name][:: 1 if name == "record_score" else EVERY], recorded[name]
+def test_figures_are_those_recorded(
+    name: str, replayed: dict[str, np.ndarray], recorded: dict[str, np.ndarray]
+) -> None:
+    got, want = replayed[name][:: 1 if name == "record_score" else EVERY], recorded[name]
     np.testing.assert_allclose(np.delete(got, COUNTS, 1), np.delete(want, COUNTS, 1), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(got[:, COUNTS], want[:, COUNTS], rtol=1e-5, atol=1e-5)
 
 
 def test_the_whole_history_of_each_series_at_once_gives_the_same_verdicts_bit_for_bit(
-    judged: dict[str, np.ndarray], recorded: dict[str, np.ndarray]
+    replayed: dict[str, np.ndarray], recorded: dict[str, np.ndarray]
 ) -> None:
     """One call with all windows, series after series; the state lies in columns of their own, and is written back."""
     steps, n = recorded["value"].shape
@@ -65,6 +68,6 @@ def test_the_whole_history_of_each_series_at_once_gives_the_same_verdicts_bit_fo
     rows, time = np.repeat(np.arange(n), steps), np.tile(START + STEP * np.arange(steps), n)
     about = About(recorded["metric_kind"][rows], np.full(n * steps, NONE), np.ones(n * steps))
     verdicts = detector.step(state, rows, time, recorded["value"].T.ravel(), None, about)
-    for name, values in judged.items():
+    for name, values in replayed.items():
         np.testing.assert_array_equal(getattr(verdicts, name).reshape(n, steps).T, values, err_msg=name)
     assert (state["seen"] == np.isfinite(recorded["value"]).sum(axis=0)).all()

@@ -11,7 +11,7 @@ from models.records import constants, record_of
 from models.regimes import regimes
 from models.regimes.challenger import challenger_of, heavy
 from models.regimes.config import RegimesConfig
-from models.regimes.incident import Found
+from models.regimes.incident import CurrentValue
 from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
 from models.regimes.reference import Expected
 from models.regimes.regimes import _is_daily
@@ -173,7 +173,7 @@ def test_what_comes_back_quietly_again_and_again_is_a_habit_and_told_three_times
 
 def test_what_the_hour_of_the_days_before_explains_is_no_return_unless_the_return_itself_taught_it() -> None:
     """The reference misses the value by 1; the hour by 0.1, from 40 values before 5, then by too much or of too few."""
-    value = Found(2.0, 10.0, 50.0, 1.0, 1e4, 0, True, True, at_hour=2.1, visits=40.0)
+    value = CurrentValue(2.0, 10.0, 50.0, 1.0, 1e4, 0, True, True, at_hour=2.1, visits=40.0)
     told = Expected(2.0, 1.0, 0.2, 1e-6, 1.0, 1.0)
     assert _is_daily(value, told, challenger_of(1.0)._replace(number=5.0))
     assert not _is_daily(value, told, challenger_of(1.0)._replace(number=25.0))

@@ -17,7 +17,7 @@ UNCOUNTED = 11
 
 def _after(steps: list[int], bar: float) -> tuple[int, float]:
     """How many minutes after the last window the silence is announced, and its evidence; steps in minutes."""
-    silence = Silence(known=10.0, forget=0.0, bar=bar)
+    silence = Silence(majority=10.0, forget=0.0, bar=bar)
     given, heard = constants(all=silence).all, record_of(silence.new_state(1))
     times = np.cumsum([0, *steps]) * MINUTE
     for time in times:

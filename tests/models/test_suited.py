@@ -17,10 +17,10 @@ from tests.models.contracts import CONTRACTS, STEP, Model, run, same
 
 
 class As:
-    """A detector that is told what kind of metrics it judges."""
+    """A detector that knows what kind of metrics it judges."""
 
     def __init__(self, kind: MetricKind, family: int = NONE, samples: float = 1.0) -> None:
-        self.detector, self.told = Detector(DetectorConfig()), (kind, family, samples)
+        self.detector, self.metrics = Detector(DetectorConfig()), (kind, family, samples)
 
     def new_state(self, n: int) -> Columns:
         return self.detector.new_state(n)
@@ -35,7 +35,7 @@ class As:
         return self.detector.step(state, rows, time, value, None, self.about(len(rows)))
 
     def about(self, n: int) -> About:
-        kind, family, samples = self.told
+        kind, family, samples = self.metrics
         return About(np.full(n, kind, np.int64), np.full(n, family, np.int64), np.full(n, samples))
 
 

@@ -113,12 +113,12 @@ def test_one_count_however_large_widens_the_band_of_counts_a_little_only() -> No
 
 def test_one_ratio_however_unusual_widens_the_band_of_ratios_a_little_only() -> None:
     """Trials of one window agree in all or in nothing: its estimate of their correlation is 1 at most."""
-    known, rng = record_of(beta_binomial.new_state(1)), np.random.default_rng(0)
+    state, rng = record_of(beta_binomial.new_state(1)), np.random.default_rng(0)
     for _ in range(300):
-        learn_ratio(known, rng.binomial(1000, 0.01) / 1000, 1000.0, 1.0, 0.0)
-    before = correlation(known)
-    learn_ratio(known, 1.0, 1000.0, 1.0, 0.0)
-    assert 0 < correlation(known) - before <= 1 / 311
+        learn_ratio(state, rng.binomial(1000, 0.01) / 1000, 1000.0, 1.0, 0.0)
+    before = correlation(state)
+    learn_ratio(state, 1.0, 1000.0, 1.0, 0.0)
+    assert 0 < correlation(state) - before <= 1 / 311
 
 
 def _surprise(gap: int) -> float:

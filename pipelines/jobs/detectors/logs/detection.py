@@ -20,7 +20,7 @@ from models.series.course import Course
 from models.series.feedback import Feedback
 from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
-from models.templates.phases import Phases, Told
+from models.templates.phases import PhaseNews, Phases
 from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
@@ -63,7 +63,7 @@ class _Phase(NamedTuple):
         before: The machines' phases before the window, by column of the state.
     """
 
-    step: Told
+    step: PhaseNews
     somewhat: Flags
     own: Rows
     before: dict[str, Any]

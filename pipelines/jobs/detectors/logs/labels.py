@@ -44,7 +44,7 @@ class LogLabels:
         if label.verdict in ("false_alarm", "true"):
             if label.metric == METRIC:
                 true = np.full(len(machine), label.verdict == "true")
-                self.feedback.told(Rows(state.machines.columns, machine, "feedback."), true)
+                self.feedback.learn_label(Rows(state.machines.columns, machine, "feedback."), true)
             return
         named = self._named(state, label)
         if not len(machine) or not named.any():

@@ -37,7 +37,7 @@ def gone(state: DetectionState, least_votes: float, now: int) -> pl.DataFrame:
 
     Args:
         state: The state; changed, so that it holds what was said.
-        least_votes: See `Silence.known`.
+        least_votes: See `Silence.majority`.
         now: The watermark, epoch milliseconds.
 
     Returns:

@@ -48,7 +48,7 @@ def apply_label(detection: Detection, state: DetectionState, label: Label) -> No
         whole = label.metric == JOINED
         rows, judge = (machine, detection.joined) if whole else (series, detection.detector)
         columns = (state.entities if whole else state.series).columns
-        judge.told(columns, rows, np.full(len(rows), label.verdict == "true"))
+        judge.learn_label(columns, rows, np.full(len(rows), label.verdict == "true"))
         return
     offset = detection.detector.accept(state.series.columns, series)
     detection.machines.shift(state, np.repeat(machine, len(series) if len(machine) else 0), series, offset)
