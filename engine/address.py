@@ -29,9 +29,9 @@ class Address(str):
         cls, address: str, client: Mapping[str, Any] | None = None, spark: Mapping[str, str] | None = None
     ) -> Address:
         """An address with options; none, if they are left out."""
-        made = super().__new__(cls, address)
-        made.client, made.spark = dict(client or {}), dict(spark or {})
-        return made
+        text = super().__new__(cls, address)
+        text.client, text.spark = dict(client or {}), dict(spark or {})
+        return text
 
     def __reduce__(self) -> tuple[type[Address], tuple[str, dict[str, Any], dict[str, str]]]:
         """For processes that get an address from this one: the options go with it."""

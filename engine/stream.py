@@ -376,5 +376,5 @@ class Stream:
             late = late_output(name, self.processor.late_forms([s.columns() for s in self.sources]), self.key, where)
         dead = dead or Output(f"{name}.deadletter", DeadLetter, "json")
         main = output if isinstance(output, Output) else json_output(name, output, self.columns, self.key, where)
-        sides = tuple(side_output(key, some, main) for key, some in (side or {}).items())
+        sides = tuple(side_output(key, declared, main) for key, declared in (side or {}).items())
         return Job(name, self.sources, self.key, self.processor, main, dead, late, sides)

@@ -170,7 +170,7 @@ def _tree(groups: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     values: dict[str, Any] = {}
     for name, value in groups.items():
         if is_dataclass(value):
-            tree[name], values[name] = _tree({each: getattr(value, each) for each in _names(value)})
+            tree[name], values[name] = _tree({name_: getattr(value, name_) for name_ in _names(value)})
         elif isinstance(value, int | float):
             tree[name], values[name] = (np.dtype(np.float64), ()), float(value)
     return tree, values

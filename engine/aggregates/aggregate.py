@@ -105,5 +105,5 @@ def present(records: pl.DataFrame, column: str, group: pl.Series | None) -> tupl
     """The records with a value in a column, and their group numbers."""
     if not records[column].null_count():
         return records, group
-    known = records[column].is_not_null()
-    return records.filter(known), None if group is None else group.filter(known)
+    present_rows = records[column].is_not_null()
+    return records.filter(present_rows), None if group is None else group.filter(present_rows)

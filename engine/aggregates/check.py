@@ -33,7 +33,7 @@ def check(aggregates: Mapping[str, object]) -> None:
             what = f"{name} lifts {sorted(aggregate.lift())}, merges {sorted(aggregate.merge())}"
             raise NewnormalError("AGGREGATE_INVALID", what, "aggregate()", "the same columns", "no job")
         for column, expr in aggregate.lift().items():
-            owner, known = lifted.setdefault(column, (name, expr))
-            if not expr.meta.eq(known):
+            owner, other = lifted.setdefault(column, (name, expr))
+            if not expr.meta.eq(other):
                 what = f"{owner} and {name} both have a partial column {column!r}, of different meaning"
                 raise NewnormalError("PARTIAL_CLASH", what, "aggregate()", "names of one's own", "no job")

@@ -49,8 +49,8 @@ class Rate:
 
     def counters(self, records: pl.DataFrame) -> pl.DataFrame:
         """The records that are samples of counters: those with a value."""
-        known = pl.col(self.column).is_not_null()
-        return records.filter(known & (pl.col(self.only[0]) == self.only[1]) if self.only else known)
+        has_value = pl.col(self.column).is_not_null()
+        return records.filter(has_value & (pl.col(self.only[0]) == self.only[1]) if self.only else has_value)
 
     def steps(self, samples: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         """Adds to each sample its increase since the sample before it (`GROWN`) and the time in between (`APART`).

@@ -64,8 +64,8 @@ def alike(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> list[npt.ND
     rows = pl.concat([frame.select(columns) for frame in frames], how="vertical_relaxed")
     codes = packed(rows, columns)
     if codes is None:
-        known = rows.unique(maintain_order=True).with_row_index(_GROUP)
-        codes = rows.join(known, on=columns, how="left", nulls_equal=True, maintain_order="left")[_GROUP]
+        distinct = rows.unique(maintain_order=True).with_row_index(_GROUP)
+        codes = rows.join(distinct, on=columns, how="left", nulls_equal=True, maintain_order="left")[_GROUP]
     return np.split(codes.to_numpy().astype(np.uint64), np.cumsum([frame.height for frame in frames])[:-1])
 
 

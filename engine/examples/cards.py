@@ -85,8 +85,8 @@ def compute(run: Runner = here) -> Payments:
         "decisions": Play(job(answers, Decision, "decisions"), came, every=10 * MINUTE),
         "cities": Play(job(hours, PerCity, "cities"), every=10 * MINUTE, reads=("decisions",)),
     }
-    found = run(plays)
-    return Payments(came, found["decisions"], found["cities"])
+    results = run(plays)
+    return Payments(came, results["decisions"], results["cities"])
 
 
 def plot(payments: Payments, figure: Figure) -> None:

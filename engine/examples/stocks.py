@@ -54,8 +54,8 @@ class Market:
 
 def symbols_in(posts: pl.DataFrame) -> pl.DataFrame:
     """A record for each symbol that is mentioned in the text of a post."""
-    found = posts["text"].map_elements(lambda text: re.findall(r"\$([A-Z]+)", text), pl.List(pl.String))
-    return posts.select("time", symbol=found.cast(pl.List(pl.String))).explode("symbol").drop_nulls("symbol")
+    symbols = posts["text"].map_elements(lambda text: re.findall(r"\$([A-Z]+)", text), pl.List(pl.String))
+    return posts.select("time", symbol=symbols.cast(pl.List(pl.String))).explode("symbol").drop_nulls("symbol")
 
 
 def ticks_and_posts() -> tuple[list[Came], list[Came]]:
@@ -108,11 +108,11 @@ def plot(market: Market, figure: Figure) -> None:
     """Prices with their bands, moves and extremes; warnings and mentions; their correlation."""
     above, middle, below = figure.subplots(3, 1, sharex=True)
     for symbol, color in zip(SYMBOLS, ("C0", "C1"), strict=True):
-        some = [row for row in market.statistics if row["symbol"] == symbol]
-        times = [(row["window_start"] - T0) / 1000 + 5 for row in some]
-        above.plot(times, [row["mean"] for row in some], color=color, label=symbol)
-        above.fill_between(times, [r["min"] for r in some], [r["max"] for r in some], color=color, alpha=0.2)
-        peak = max(some, key=lambda row: row["max"])
+        shown = [row for row in market.statistics if row["symbol"] == symbol]
+        times = [(row["window_start"] - T0) / 1000 + 5 for row in shown]
+        above.plot(times, [row["mean"] for row in shown], color=color, label=symbol)
+        above.fill_between(times, [r["min"] for r in shown], [r["max"] for r in shown], color=color, alpha=0.2)
+        peak = max(shown, key=lambda row: row["max"])
         above.plot((peak["highest_at"] - T0) / 1000, peak["max"], "^", color=color)
         ends = [((row["window_end"] - T0) / 1000, row["last"]) for row in market.moves if row["symbol"] == symbol]
         above.plot([time for time, _ in ends], [price for _, price in ends], "x", color=color)
@@ -120,8 +120,8 @@ def plot(market: Market, figure: Figure) -> None:
         ends_of = [(row["window_end"] - T0) / 1000 for row in pairs]
         middle.plot(ends_of, [row["n"] for row in pairs], "o-", color=color, label=f"{symbol}: warnings")
         middle.plot(ends_of, [row["n_right"] for row in pairs], "s:", color=color, label=f"{symbol}: mentions")
-        known = [r for r in market.correlation if r["symbol"] == symbol and r["correlation"] is not None]
-        below.plot([(r["window_end"] - T0) / 1000 for r in known], [r["correlation"] for r in known], color=color)
+        points = [r for r in market.correlation if r["symbol"] == symbol and r["correlation"] is not None]
+        below.plot([(r["window_end"] - T0) / 1000 for r in points], [r["correlation"] for r in points], color=color)
     above.set(title="prices; moves by 5 % (crosses); the highest price (triangles)")
     middle.set(title="warnings and mentions in 30 s")
     below.set(title="correlation of warnings and mentions over 3 minutes", xlabel="event time, s", ylim=(-1, 1))

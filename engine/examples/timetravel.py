@@ -44,8 +44,8 @@ def compute(run: Runner = here) -> Travel:
     came = log()
     past = [(at, topic, row) for at, topic, row in came if FROM <= row["time"] < TO]
     again = Play(job(panes, Pane, "again"), past, every=50_000, shards=1)
-    found = run({"then": Play(job(panes, Pane, "then"), came), "again": again})
-    return Travel(last(found["then"]), last(found["again"]))
+    results = run({"then": Play(job(panes, Pane, "then"), came), "again": again})
+    return Travel(last(results["then"]), last(results["again"]))
 
 
 def last(rows: list[Row]) -> list[Row]:

@@ -82,8 +82,8 @@ def nearest_field(name: str, record: type[Record]) -> str | None:
     for own, info in record.model_fields.items():
         alias = info.alias or own
         names |= dict.fromkeys((own, alias, *alias.split(".")), alias)
-    found = get_close_matches(name.lower()[:_LONGEST], names, 1, 0.75)
-    return names[found[0]] if found else None
+    nearest = get_close_matches(name.lower()[:_LONGEST], names, 1, 0.75)
+    return names[nearest[0]] if nearest else None
 
 
 @cache

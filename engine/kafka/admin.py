@@ -115,7 +115,7 @@ def change_configs(
 
 
 def _resource(topic: str, values: Mapping[str, str] | None = None) -> ConfigResource:
-    """What the broker is asked about a topic, or told to set."""
+    """The configuration of a topic, as in requests that read or set it."""
     entries = [
         ConfigEntry(key, new, incremental_operation=AlterConfigOpType.SET) for key, new in (values or {}).items()
     ]
@@ -147,8 +147,8 @@ def delete_groups(bootstrap: str, prefix: str, timeout: float = 30.0) -> None:
     """
     client = DiagnosingClient(bootstrap)
     listed = client.list_consumer_groups(request_timeout=timeout).result(timeout).valid
-    found = [group.group_id for group in listed if group.group_id.startswith(prefix)]
-    for future in client.delete_consumer_groups(found, request_timeout=timeout).values() if found else ():
+    groups = [group.group_id for group in listed if group.group_id.startswith(prefix)]
+    for future in client.delete_consumer_groups(groups, request_timeout=timeout).values() if groups else ():
         future.result(timeout)
 
 

@@ -22,9 +22,9 @@ def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replicatio
         NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
     """
     jobs = list(jobs)
-    wanted: dict[str, Mapping[str, Any]] = {output.topic: {} for job in jobs for output in job.outputs}
-    wanted |= {topic: READ for job in jobs for topic in job.topics}
-    return ensure_topics(bootstrap, wanted, partitions, replication)
+    configs: dict[str, Mapping[str, Any]] = {output.topic: {} for job in jobs for output in job.outputs}
+    configs |= {topic: READ for job in jobs for topic in job.topics}
+    return ensure_topics(bootstrap, configs, partitions, replication)
 
 
 def bound(job: Job, bootstrap: str) -> Job:

@@ -1,4 +1,4 @@
-"""Says why a broker's certificate is not accepted, since librdkafka only tells that it is not."""
+"""Says why a broker's certificate is not accepted, since librdkafka only says that it is not."""
 
 from __future__ import annotations
 

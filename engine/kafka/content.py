@@ -120,8 +120,8 @@ def _read(reader: Consumer, bootstrap: str, spans: Spans, together: int = 10_000
             error, topic, partition, offset = message.error(), message.topic(), message.partition(), message.offset()
             if error and error.code() in _PASSING:
                 continue
-            if error and (told := forbidden(error, f"to read {topic}", _GROUP, "nothing was changed")):
-                raise told
+            if error and (refusal := forbidden(error, f"to read {topic}", _GROUP, "nothing was changed")):
+                raise refusal
             if error and (topic is None or partition is None or offset is None):
                 raise _failed(bootstrap, f"{topic}: {error}")
             assert topic is not None

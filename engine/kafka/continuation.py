@@ -63,8 +63,8 @@ def check(
             if write_again:
                 kafka.set_back(owner + job, mine, last)
     if write_again:
-        for told in [*missing.values(), *behind.values()]:
-            log.warning("output is written a second time, as asked for", reason=told)
+        for reason in [*missing.values(), *behind.values()]:
+            log.warning("output is written a second time, as asked for", reason=reason)
         return
     again = "newnormal run --write-again, which doubles that output; or another namespace, whose topics begin empty"
     if missing:

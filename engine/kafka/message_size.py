@@ -35,4 +35,4 @@ def mean_sizes(bootstrap: str, topics: Sequence[str]) -> dict[str, float]:
     sizes: defaultdict[str, list[int]] = defaultdict(list)
     for message in between(bootstrap, {place: (at, min(end, at + _SAMPLE)) for place, (at, end) in middles.items()}):
         sizes[message.topic() or ""].append(len(message.value() or b""))
-    return {topic: sum(some) / len(some) for topic, some in sizes.items()}
+    return {topic: sum(sampled) / len(sampled) for topic, sampled in sizes.items()}

@@ -57,8 +57,8 @@ class KafkaOffsets:
         Args:
             time: The instant, epoch milliseconds.
         """
-        found = self._told(OffsetSpec.for_timestamp(time))
-        return {place: offset for place, offset in found.items() if offset >= 0}
+        offsets = self._told(OffsetSpec.for_timestamp(time))
+        return {place: offset for place, offset in offsets.items() if offset >= 0}
 
     def _told(self, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> Offsets:
         try:
@@ -82,10 +82,10 @@ class KafkaOffsets:
 
     def _connected(self) -> DiagnosingClient:
         client = self._client = DiagnosingClient(self._bootstrap)
-        found = client.list_topics(timeout=self._timeout).topics
-        self._places = [TopicPartition(t, p) for t in self.topics if t in found for p in found[t].partitions]
+        existing = client.list_topics(timeout=self._timeout).topics
+        self._places = [TopicPartition(t, p) for t in self.topics if t in existing for p in existing[t].partitions]
         if not self._places:
-            raise TimeoutError("the broker has not told of the topics yet")
+            raise TimeoutError("the broker has not described the topics yet")
         return client
 
 

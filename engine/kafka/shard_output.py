@@ -113,11 +113,11 @@ class Claim:
             messages: The messages of all shards, one shard after the other, each ending with its `STATS`.
         """
         of_shard: list[Outgoing] = []
-        for some in messages:
-            if some.topic != STATS:
-                of_shard.append(some)
+        for outgoing in messages:
+            if outgoing.topic != STATS:
+                of_shard.append(outgoing)
                 continue
-            if self.shards.get(some.partition, -1) < batch:
+            if self.shards.get(outgoing.partition, -1) < batch:
                 yield from of_shard
             of_shard = []
 

@@ -64,7 +64,7 @@ def end_of_batch(options: dict[str, Any], topic: str, partition: int, offset: in
     behind: within the batch the error is the same.
 
     Args:
-        options: Settings of a consumer that tells the end of a partition.
+        options: Settings of a consumer that reports the end of a partition.
         topic: Full name of the topic.
         partition: The partition.
         offset: The offset of the error.

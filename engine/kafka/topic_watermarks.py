@@ -32,8 +32,8 @@ def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
     """
     reader = bounded_reader(bootstrap, "newnormal.watermarks")
     try:
-        found = reader.list_topics(topic, _SECONDS).topics[topic]
-        return {partition: _newest(reader, topic, partition) for partition in sorted(found.partitions)}
+        described = reader.list_topics(topic, _SECONDS).topics[topic]
+        return {partition: _newest(reader, topic, partition) for partition in sorted(described.partitions)}
     except KafkaException as error:
         raise NewnormalError("KAFKA_READ_FAILED", f"{topic}: {error.args[0].str()}", bootstrap) from None
     finally:

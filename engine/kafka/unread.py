@@ -41,4 +41,4 @@ def unread(bootstrap: str, topics: Sequence[str], read: Mapping[str, Mapping[str
     first, ends = asked.starts(), asked.ends()
     spans = {(t, p): (max(first[t, p], read.get(t, {}).get(str(p), 0)), end) for (t, p), end in ends.items()}
     most = sum(max(0, end - begin) for begin, end in spans.values())
-    return most if most > COUNTED else sum(each.value() != HEARTBEAT for each in between(bootstrap, spans))
+    return most if most > COUNTED else sum(message.value() != HEARTBEAT for message in between(bootstrap, spans))

@@ -124,5 +124,5 @@ class Logic(ABC):
 
 def series(values: Values) -> pl.Series:
     """A result column by the rule of expressions: numbers of 64 bits; NaN and infinity are no value."""
-    made = pl.Series("", values.tolist(), strict=False) if values.dtype == object else pl.Series("", values)
-    return of_64_bits(made.to_frame()).to_series()
+    column = pl.Series("", values.tolist(), strict=False) if values.dtype == object else pl.Series("", values)
+    return of_64_bits(column.to_frame()).to_series()

@@ -29,10 +29,10 @@ class BroadcastReference(OrderedReference):
         results = []
         for record in (r for r in ready if self.pairs.is_left(r)):
             rules = [r for r in self.in_effect(record[self.time]) if self.pairs.agreed(record, r)]
-            found = [pair for rule in rules if self.holds(pair := self.pairs.pair(record, rule))]
-            if not found and self.config.how == "left":
-                found = [self.pairs.pair(record, None)]
-            results += [pair | {self.time: record[self.time]} for pair in found]
+            matches = [pair for rule in rules if self.holds(pair := self.pairs.pair(record, rule))]
+            if not matches and self.config.how == "left":
+                matches = [self.pairs.pair(record, None)]
+            results += [pair | {self.time: record[self.time]} for pair in matches]
         return results
 
     def in_effect(self, time: int) -> list[Row]:

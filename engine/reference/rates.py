@@ -11,8 +11,8 @@ from engine.spec.operator import Row
 def samples(rate: Rate, records: Iterable[Row]) -> list[Row]:
     """The records that are samples of a counter, by time and, at one time, by value."""
     counters = (r for r in records if rate.only is None or r[rate.only[0]] == rate.only[1])
-    known = (r for r in counters if r[rate.column] is not None)
-    return sorted(known, key=lambda r: (r[rate.time], r[rate.column]))
+    with_value = (r for r in counters if r[rate.column] is not None)
+    return sorted(with_value, key=lambda r: (r[rate.time], r[rate.column]))
 
 
 def predecessor(rate: Rate, ahead: Iterable[Row], inside: Iterable[Row]) -> Row | None:

@@ -59,8 +59,8 @@ def given_watermark(strategy: WatermarkStrategy, record: Row | None, written: in
         return None
     if strategy.where is not None and record[strategy.where[0]] != strategy.where[1]:
         return None
-    given: int | None = record[strategy.column]
-    return given
+    watermark: int | None = record[strategy.column]
+    return watermark
 
 
 def is_idle(strategy: WatermarkStrategy, log: PartitionLog) -> bool:

@@ -60,10 +60,10 @@ class InputWatermark:
         active = [log for log in self.logs.values() if by_arrival or not is_idle(strategy, log)]
         self.silent = not active
         if active:
-            told = min(log.last_arrival if by_arrival else partition_watermark(strategy, log) for log in active)
+            watermark = min(log.last_arrival if by_arrival else partition_watermark(strategy, log) for log in active)
         else:
-            told = max(log.max_time for log in self.logs.values())
-        self.watermark = max(self.watermark, told)
+            watermark = max(log.max_time for log in self.logs.values())
+        self.watermark = max(self.watermark, watermark)
 
 
 class JobWatermark:
@@ -101,8 +101,8 @@ class JobWatermark:
             return self.watermark
         holding = [one for one in self.inputs if one.source.holds] or self.inputs
         waited_for = [one.watermark for one in holding if not one.silent]
-        told = min(waited_for) if waited_for else max(one.watermark for one in holding)
-        self.watermark = max(self.watermark, told)
+        watermark = min(waited_for) if waited_for else max(one.watermark for one in holding)
+        self.watermark = max(self.watermark, watermark)
         return self.watermark
 
 

@@ -28,11 +28,11 @@ def beyond_letters(job: Job, beyond: Sequence[pl.DataFrame], clock: int) -> Iter
         partitions = slots(frame[job.key[0]].cast(pl.String), job.output.partitions) if frame.height else ()
         for row, partition in zip(frame.to_dicts(), partitions, strict=True):
             name = row.pop(BEYOND)
-            told = orjson.dumps(row, default=str)
+            payload = orjson.dumps(row, default=str)
             reason = f"{name} of these records leaves 64 bits; accepted: smaller values, or values cast to double"
-            offset = -1 - int.from_bytes(sha256(told).digest()[:6])  # negative: no message
+            offset = -1 - int.from_bytes(sha256(payload).digest()[:6])  # negative: no message
             letter = dead_letter(
-                job.name, _CODE, reason, told,
+                job.name, _CODE, reason, payload,
                 time=max(0, clock), topic=job.output.topic, partition=int(partition), offset=offset,
             )  # fmt: skip
             yield letter.to_json()

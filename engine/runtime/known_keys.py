@@ -85,7 +85,7 @@ class KnownKeys:
 def rescale(before: Sequence[ShardState], after: Sequence[ShardState]) -> None:
     """Gives the keys of each partition to the new shard that reads it."""
     for state in before:
-        for name in [each for each in state.sizes if each.startswith(_SEGMENT)]:
+        for name in [segment for segment in state.sizes if segment.startswith(_SEGMENT)]:
             value = state.get(name)
             assert value is not None
             after[int(name.rpartition("/")[2]) % len(after)].put(name, value)

@@ -48,8 +48,8 @@ def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
     elif intake.records:
         yield from _split(pa.concat_tables(intake.records), job, shards)
     if intake.markers:
-        told = orjson.dumps([astuple(m) for m in intake.markers])
-        yield from (Blob(shard, MARKERS, told) for shard in range(shards))
+        markers = orjson.dumps([astuple(m) for m in intake.markers])
+        yield from (Blob(shard, MARKERS, markers) for shard in range(shards))
     if intake.dead:
         yield Blob(intake.markers[0].partition % shards, DEAD, b"\n".join(intake.dead))
 

@@ -89,10 +89,10 @@ def _stepped(source: Source, records: pa.Table) -> tuple[pa.Table, list[_Refused
     lost = [0] * (stepped.num_rows - int(pc.sum(timed).as_py()))
     from_ = stepped.column(_INDEX).filter(pc.invert(timed)).to_pylist() if _INDEX in stepped.column_names else lost
     stepped = stepped.drop_columns([_INDEX]) if _INDEX in stepped.column_names else stepped
-    held, place, found = np.bincount(rows), positions(rows), dict[int, list[int]]()
+    held, place, positions_of = np.bincount(rows), positions(rows), dict[int, list[int]]()
     for record in dict.fromkeys(from_):
-        found.setdefault(int(rows[record]), []).append(int(place[record]))
-    letters = [(row, "TIME_MISSING", _UNTIMED, int(held[row]), which) for row, which in found.items()]
+        positions_of.setdefault(int(rows[record]), []).append(int(place[record]))
+    letters = [(row, "TIME_MISSING", _UNTIMED, int(held[row]), which) for row, which in positions_of.items()]
     return stepped.filter(timed), letters
 
 

@@ -34,10 +34,10 @@ def rescaled(job: Job, shards: Sequence[Mapping[str, bytes]], to: int) -> list[d
     before, stores = [ShardState(_stored(segments)) for segments in shards], [DictSegments() for _ in range(to)]
     states = Rescaling(before, [ShardState(store) for store in stores], job.key[0])
     for shard, state, sources in states.shards():
-        known = [source.notes[WATERMARK] for source in sources if WATERMARK in source.notes]
-        if len(known) < len(sources) and known:
-            known.append({})
-        state.notes[WATERMARK] = _clocks(job, known, shard if job.direct(to) else None, to)
+        snapshots = [source.notes[WATERMARK] for source in sources if WATERMARK in source.notes]
+        if len(snapshots) < len(sources) and snapshots:
+            snapshots.append({})
+        state.notes[WATERMARK] = _clocks(job, snapshots, shard if job.direct(to) else None, to)
     known_keys.rescale(states.before, states.after)
     build(job.processor).rescale(states)
     for state in states.after:

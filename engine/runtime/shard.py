@@ -198,8 +198,8 @@ def routed(
         parts = [aside.filter(pl.col(SIDE) == side.name).drop(SIDE)] if aside.height else []
         parts += [beside[side.name]] if side.name in beside else []
         parts += [main.filter(values(side.where, main))] if side.where and main.height else []
-        some = [part for part in parts if part.height]
-        yield side.output, pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
+        filled = [part for part in parts if part.height]
+        yield side.output, pl.concat(filled, how="diagonal_relaxed") if filled else pl.DataFrame()
 
 
 def encode(

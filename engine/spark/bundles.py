@@ -30,11 +30,11 @@ def bundled(messages: Sequence[Outgoing]) -> pd.DataFrame:
     (2, [b'1', b'2', b'3'])
     """
     rows = []
-    for (topic, partition), run in groupby(messages, lambda some: (some.topic, some.partition)):
+    for (topic, partition), run in groupby(messages, lambda outgoing: (outgoing.topic, outgoing.partition)):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, _MESSAGES, options=_OPTIONS) as writer:
-            for some in run:
-                writer.write_batch(pa.record_batch([some.keys, some.values], schema=_MESSAGES))
+            for outgoing in run:
+                writer.write_batch(pa.record_batch([outgoing.keys, outgoing.values], schema=_MESSAGES))
         rows.append((topic, partition, sink.getvalue().to_pybytes()))
     return pd.DataFrame(rows, columns=OUTPUT.names)
 

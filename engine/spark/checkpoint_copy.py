@@ -86,10 +86,10 @@ def is_complete(copy: Path, batch: int) -> bool:
 def _offsets(copy: Path, batch: int) -> dict[str, dict[str, int]]:
     if batch >= 0:
         return offsets_of(copy, batch)
-    found: dict[str, dict[str, int]] = {}
+    offsets: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in (initial.offsets(copy) or {}).items():
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
+        offsets.setdefault(topic, {})[str(partition)] = offset
+    return offsets
 
 
 def _link(checkpoint: Path, target: Path, batch: int) -> None:
@@ -97,10 +97,10 @@ def _link(checkpoint: Path, target: Path, batch: int) -> None:
     for name in _SMALL:
         if recovered(checkpoint / name).exists():
             _fetched(checkpoint / name, target / name)
-    wanted = [Path(folder) / str(batch) for folder in ("offsets", "commits") if batch >= 0]
+    files = [Path(folder) / str(batch) for folder in ("offsets", "commits") if batch >= 0]
     folders = [initial.FOLDER, *(["state", "sources"] if batch >= 0 else [])]
-    wanted += [file.relative_to(checkpoint) for name in folders for file in _files(checkpoint / name, batch + 1)]
-    for path in wanted:
+    files += [file.relative_to(checkpoint) for name in folders for file in _files(checkpoint / name, batch + 1)]
+    for path in files:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             if "_metadata" in path.parts:

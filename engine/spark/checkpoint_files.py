@@ -51,10 +51,12 @@ def states(checkpoint: Path, shards: int) -> list[Segments]:
     """
     version = last_committed(checkpoint) + 1
     try:
-        found = [_state(checkpoint / "state" / "0" / str(shard), version) if version else {} for shard in range(shards)]
+        segments = [
+            _state(checkpoint / "state" / "0" / str(shard), version) if version else {} for shard in range(shards)
+        ]
     except Exception as error:  # RocksDB's errors have no type of their own; whatever it is, Spark reads it or says it
         raise OtherFormatError(str(error)) from error
-    return [kept if NOTES in kept else initial.segments(checkpoint, shard) for shard, kept in enumerate(found)]
+    return [kept if NOTES in kept else initial.segments(checkpoint, shard) for shard, kept in enumerate(segments)]
 
 
 def _state(store: Path, version: int) -> Segments:

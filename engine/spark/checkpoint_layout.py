@@ -111,8 +111,8 @@ def _kept(file: Path) -> Any:
     if isinstance(kept, dict):
         return kept
     what = f"{file.name} cannot be read ({why}); the state beside it has not been touched"
-    wanted = f'{{"shards": <as before>, "format": {STATE_FORMAT}}}'
-    content = f"the content {wanted}" if file.name == _LAYOUT else "the file removed, if the job is as before"
+    expected = f'{{"shards": <as before>, "format": {STATE_FORMAT}}}'
+    content = f"the content {expected}" if file.name == _LAYOUT else "the file removed, if the job is as before"
     accepted = f"that file as a savepoint or a backup has it; or {content}"
     raise NewnormalError("CHECKPOINT_UNREADABLE", what, str(file), accepted, _NOW)
 
@@ -125,17 +125,17 @@ def _keep(file: Path, value: Mapping[str, object]) -> None:
 
 def _forms(job: Job) -> dict[str, StateForm]:
     """The form of each operator's state, by the scope in which it lies."""
-    given = schema(job.inputs)
+    columns = schema(job.inputs)
     if isinstance(job.processor, Chain):
-        return job.processor.state_forms(given)
-    form = job.processor.state_form(given)
+        return job.processor.state_forms(columns)
+    form = job.processor.state_form(columns)
     return {"": form} if form else {}
 
 
 def _definition(job: Job, forms: Mapping[str, StateForm]) -> dict[str, Any]:
     """What the state of a job depends on: its key, its clock, and the form of each operator's state."""
-    given = schema(job.inputs)
-    key = {name: _type(given, name) for name in job.key}
+    columns = schema(job.inputs)
+    key = {name: _type(columns, name) for name in job.key}
     state = {scope: {"fixed": dict(form.fixed), "columns": dict(form.columns)} for scope, form in forms.items()}
     return {"key": key, "clock": job.clock, "operators": _in_short(job), "state": state}
 

@@ -24,11 +24,11 @@ def offsets_of(checkpoint: Path, batch: int) -> dict[str, dict[str, int]]:
         lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
     except FileNotFoundError:
         return {}
-    found: dict[str, dict[str, int]] = {}
+    offsets: dict[str, dict[str, int]] = {}
     for line in lines[2:]:  # a version and metadata come first, then one line for each source
         if line != "-":
-            found |= json.loads(line)
-    return found
+            offsets |= json.loads(line)
+    return offsets
 
 
 def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
@@ -38,11 +38,11 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
 
 def next_offsets(checkpoint: Path) -> Offsets:
     """Where a job goes on to read; empty if that is not known, as before its first start."""
-    given = initial.offsets(checkpoint)
-    if last_committed(checkpoint) < 0 and given is not None:
-        return given
-    found = committed_offsets(checkpoint) or initial_offsets(checkpoint)
-    return {(topic, int(p)): offset for topic, offsets in found.items() for p, offset in offsets.items()}
+    first = initial.offsets(checkpoint)
+    if last_committed(checkpoint) < 0 and first is not None:
+        return first
+    committed = committed_offsets(checkpoint) or initial_offsets(checkpoint)
+    return {(topic, int(p)): offset for topic, offsets in committed.items() for p, offset in offsets.items()}
 
 
 def initial_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:

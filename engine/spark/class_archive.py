@@ -24,8 +24,8 @@ def place(jars: Sequence[Path]) -> Path:
     Args:
         jars: All but those of PySpark; the JVM wants them where they were, as large and as old.
     """
-    found = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in jars]
-    name = f"spark-{pyspark.__version__}-{sha1(repr(found).encode()).hexdigest()[:12]}.jsa"
+    stamps = [(str(jar), jar.stat().st_size, jar.stat().st_mtime_ns) for jar in jars]
+    name = f"spark-{pyspark.__version__}-{sha1(repr(stamps).encode()).hexdigest()[:12]}.jsa"
     return Path(sys.prefix) / "share" / "newnormal" / name
 
 

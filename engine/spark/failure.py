@@ -86,7 +86,7 @@ def _first_line(text: str) -> str:
 def _last_words(text: str) -> str:
     """The line with the error in the last Python traceback of a text: its first line that is not indented.
 
-    To an error of ours belongs what would be accepted, which tells what to do. An error of the JVM that came through
+    An error of ours comes with what would be accepted, which says what to do. An error of the JVM that came through
     Python has causes of its own.
     """
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]

@@ -148,9 +148,9 @@ class HadoopPath(PosixPath):
 
     def files(self) -> Iterator[HadoopPath]:
         """All files below the folder, in any depth."""
-        found = self._call(lambda store, path: store.listFiles(path, True)) if self.exists() else None
-        while found is not None and found.hasNext():
-            yield HadoopPath(found.next().getPath().toString())
+        listing = self._call(lambda store, path: store.listFiles(path, True)) if self.exists() else None
+        while listing is not None and listing.hasNext():
+            yield HadoopPath(listing.next().getPath().toString())
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Makes the folder with all above it, whatever ``parents`` says."""
@@ -266,10 +266,10 @@ def _over(source: Any, target: Any) -> None:
 
 def _jars(address: str) -> dict[str, str]:
     """The settings of Spark that name the jars for an address."""
-    told = {name: value for name, value in _options.items() if name.startswith(_JARS)}
-    jars = [_here(jar) for jar in told.get(_JARS, "").split(",") if jar]
+    settings = {name: value for name, value in _options.items() if name.startswith(_JARS)}
+    jars = [_here(jar) for jar in settings.get(_JARS, "").split(",") if jar]
     jars = jars or [str(jar) for connector in _connectors for jar in connector(address)]
-    return {**told, _JARS: ",".join(jars)} if jars else told
+    return {**settings, _JARS: ",".join(jars)} if jars else settings
 
 
 def _sent() -> dict[str, str]:
@@ -300,11 +300,11 @@ def _configuration(address: str) -> Any:
 @lru_cache(maxsize=1)
 def _configured(_java: Any, options: tuple[tuple[str, str], ...]) -> Any:
     """Hadoop's configuration, made once for each Java and options, as it reads files of its own."""
-    made = _hadoop("").conf.Configuration()
+    configuration = _hadoop("").conf.Configuration()
     for name, value in options:
         if name.startswith(_HADOOP):
-            made.set(name.removeprefix(_HADOOP), value)
-    return made
+            configuration.set(name.removeprefix(_HADOOP), value)
+    return configuration
 
 
 def _unpacked(address: str, options: Mapping[str, str]) -> HadoopPath:
@@ -313,8 +313,8 @@ def _unpacked(address: str, options: Mapping[str, str]) -> HadoopPath:
 
 
 def _translated(exception: Any, address: str) -> Exception:
-    kind, said = str(exception.getClass().getName()), str(exception.getMessage()).partition("\n")[0]
+    kind, message = str(exception.getClass().getName()), str(exception.getMessage()).partition("\n")[0]
     if kind.endswith("FileNotFoundException"):
         return FileNotFoundError(errno.ENOENT, "there is no such file", address)
-    what, accepted = f"{kind.rpartition('.')[2]}: {said}", "an address that Hadoop reaches and may read and write"
+    what, accepted = f"{kind.rpartition('.')[2]}: {message}", "an address that Hadoop reaches and may read and write"
     return NewnormalError("CHECKPOINT_UNREACHABLE", what, address, accepted, "this was not read or written")

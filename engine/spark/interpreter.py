@@ -27,8 +27,8 @@ def local_interpreter(folder: Path) -> str:
     Returns:
         The path of that program; where nothing may be executed in the folder, that of this process's Python.
     """
-    program, made = folder / "python", folder / f"python.{os.getpid()}"
-    made.write_text(_SCRIPT.format(python=shlex.quote(sys.executable)))
-    made.chmod(0o755)
-    made.replace(program)  # another process with the same folder may be starting it
+    program, written = folder / "python", folder / f"python.{os.getpid()}"
+    written.write_text(_SCRIPT.format(python=shlex.quote(sys.executable)))
+    written.chmod(0o755)
+    written.replace(program)  # another process with the same folder may be starting it
     return str(program) if os.access(program, os.X_OK) else sys.executable

@@ -132,10 +132,10 @@ def start(
 
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
     checkpoint = runtime.checkpoints / job.name
-    given = initial.offsets(checkpoint)
-    first = begin if given is None else given
+    taken_over = initial.offsets(checkpoint)
+    first = begin if taken_over is None else taken_over
     rows = read(spark, job.topics, runtime, most, first) if instead is None else instead
-    plan = operated(rows, job, runtime.shards, None if given is None else checkpoint, place if by_shards else None)
+    plan = operated(rows, job, runtime.shards, None if taken_over is None else checkpoint, place if by_shards else None)
     return _start(plan, job.name, runtime, write, ends=instead is not None)
 
 

@@ -246,14 +246,14 @@ def is_submitted() -> bool:
 def submitted_session(more: Mapping[str, str] | None = None) -> SparkSession:
     """A session in the JVM that ``spark-submit`` has started; its ``--conf`` overrides our own tuning, and ``more``."""
     SparkContext._ensure_initialized()
-    told, builder = SparkConf(), SparkSession.builder
+    configuration, builder = SparkConf(), SparkSession.builder
     for name, value in {**TUNED, **(more or {})}.items():
-        if not told.contains(name):
+        if not configuration.contains(name):
             builder = builder.config(name, value)
     session = builder.getOrCreate()
     # Spark does not give --py-files to the worker in which it prepares a stateful operator
-    known = [path for path in (session.sparkContext.environment.get("PYTHONPATH"), *sys.path) if path]
-    session.sparkContext.environment["PYTHONPATH"] = os.pathsep.join(known)
+    paths = [path for path in (session.sparkContext.environment.get("PYTHONPATH"), *sys.path) if path]
+    session.sparkContext.environment["PYTHONPATH"] = os.pathsep.join(paths)
     return session
 
 

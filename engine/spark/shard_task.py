@@ -44,8 +44,8 @@ class SparkSegments(Segments):
         self._read.add(name)
         if digest and (copy := self.copies.get(name, digest)) is not None:
             return copy
-        found = self.state.getValue((name,))
-        value = bytes(found[0]) if found is not None else None
+        row = self.state.getValue((name,))
+        value = bytes(row[0]) if row is not None else None
         if digest and value is not None:
             self.copies.put(name, value, digest)
         return value

@@ -110,6 +110,6 @@ def _root() -> Path | None:
 def _sweep() -> None:
     """Removes what processes have left that were killed."""
     for entry in _MEMORY.iterdir():
-        found = _OURS.fullmatch(entry.name)
-        if found and not Path(f"/proc/{found[1]}").exists():
+        own = _OURS.fullmatch(entry.name)
+        if own and not Path(f"/proc/{own[1]}").exists():
             shutil.rmtree(entry, ignore_errors=True)

@@ -86,10 +86,10 @@ def fingerprint(packages: Sequence[str]) -> str:
     """A hash of the code of packages, so that two machines can compare it."""
     code = hashlib.sha256()
     for name in packages:
-        found = importlib.util.find_spec(name)
-        if found is None or not found.submodule_search_locations:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
             continue  # a module of the user, which Spark sends along
-        root = Path(next(iter(found.submodule_search_locations)))
+        root = Path(next(iter(spec.submodule_search_locations)))
         for file in sorted(root.rglob("*.py"), key=str):
             code.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() + b"\0")
     return code.hexdigest()

@@ -55,10 +55,10 @@ def _checked(function: Callable[..., Any], where: str) -> Callable[..., Any]:
         args = tuple(map(_plain, args))  # a number of NumPy's would not be said in the form of a state
         kwargs = {name: _plain(value) for name, value in kwargs.items()}
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise _refused(where, str(error), _accepted(signature)) from None
-        for name, value in given.items():
+        for name, value in arguments.items():
             if name in adapters():
                 _check(where, name, value, adapters()[name], signature)
         try:
@@ -81,8 +81,8 @@ def _check(where: str, name: str, value: Any, adapter: TypeAdapter[Any], signatu
             adapter.validate_python(tuple(one) if isinstance(one, list) else one)
         except ValidationError as error:
             why = error.errors()[0]["msg"]
-            wanted = f"{name}: {signature.parameters[name].annotation}"
-            raise _refused(where, f"{name} = {one!r:.80}: {why[0].lower()}{why[1:]}", wanted) from None
+            accepted = f"{name}: {signature.parameters[name].annotation}"
+            raise _refused(where, f"{name} = {one!r:.80}: {why[0].lower()}{why[1:]}", accepted) from None
 
 
 def _adapters(function: Callable[..., Any]) -> dict[str, TypeAdapter[Any]]:

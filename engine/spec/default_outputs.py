@@ -52,8 +52,8 @@ def late_output(name: str, forms: Iterable[pa.Schema], key: Sequence[str], where
     for form in forms:
         for field in form:
             fields.setdefault(field.name, field)
-    some = fields.values() or [pa.field(column, pa.string()) for column in key]
-    return Output(f"{name}.late", record_type(f"{_title(name)}Late", some, key, where), "json")
+    columns = fields.values() or [pa.field(column, pa.string()) for column in key]
+    return Output(f"{name}.late", record_type(f"{_title(name)}Late", columns, key, where), "json")
 
 
 def side_output(name: str, declared: Output | Side | type[Record] | str, main: Output) -> Side:

@@ -40,9 +40,9 @@ def record_type(name: str, columns: Iterable[pa.Field], key: Sequence[str], wher
             what = f"column {column.name} is of type {column.type}"
             raise NewnormalError("OUTPUT_UNKNOWN", what, where, "a record type of its own: write(name, Type)", "no job")
         fields[column.name] = (kind, ...) if column.name in key else (kind | None, None)
-    made: type[Record] = create_model(name, __base__=Record, **fields)
-    made.identity = (*key, *(bound for bound in ("window_start", "window_end") if bound in fields))
-    return made
+    record: type[Record] = create_model(name, __base__=Record, **fields)
+    record.identity = (*key, *(bound for bound in ("window_start", "window_end") if bound in fields))
+    return record
 
 
 _PLAIN: tuple[tuple[Callable[[pa.DataType], bool], Any], ...] = (

@@ -92,9 +92,9 @@ class Duration(int):
 
 
 def _restored(value: int, text: str) -> Duration:
-    made = int.__new__(Duration, value)
-    made.text = text
-    return made
+    duration = int.__new__(Duration, value)
+    duration.text = text
+    return duration
 
 
 class DurationField:

@@ -127,10 +127,10 @@ def values(text: str, frame: pl.DataFrame) -> pl.Series:
 @lru_cache(maxsize=4096)
 def _computed(text: str, schema: tuple[tuple[str, pl.DataType], ...]) -> pl.Expr:
     types = pl.DataFrame(schema=dict(schema)).lazy()
-    made = _read(_rewritten(_written(expression(text)), types))
-    if types.select(made.alias("_")).collect_schema()["_"].is_float():
-        made = pl.when(made.is_finite()).then(made)
-    return made
+    computation = _read(_rewritten(_written(expression(text)), types))
+    if types.select(computation.alias("_")).collect_schema()["_"].is_float():
+        computation = pl.when(computation.is_finite()).then(computation)
+    return computation
 
 
 def of_64_bits(frame: pl.DataFrame) -> pl.DataFrame:
@@ -210,8 +210,8 @@ def _over_records(node: Node) -> Iterator[str]:
 
 def _is_of_each_record(function: Node) -> bool:
     family, kind = next(iter(function.items())) if isinstance(function, dict) else (function, "")
-    known = _OF_EACH_RECORD.get(family, set())
-    return known is None or (next(iter(kind)) if isinstance(kind, dict) else kind) in known
+    kinds = _OF_EACH_RECORD.get(family, set())
+    return kinds is None or (next(iter(kind)) if isinstance(kind, dict) else kind) in kinds
 
 
 def _name(function: Node) -> str:

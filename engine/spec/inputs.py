@@ -59,8 +59,8 @@ def schema(inputs: Sequence[Source]) -> pa.Schema:
     fields: dict[str, pa.Field] = {}
     for source in inputs:
         for field in source.columns():
-            known = fields.get(field.name)
-            kind = field.type if known is None else _common(field, known.type)
+            earlier = fields.get(field.name)
+            kind = field.type if earlier is None else _common(field, earlier.type)
             fields[field.name] = pa.field(field.name, kind)
     return pa.schema([*fields.values(), pa.field(INPUT, pa.int8())])
 

@@ -69,5 +69,5 @@ def described(value: Any) -> str:
 
 def types(columns: pa.Schema | None, *names: str) -> dict[str, str]:
     """The types of columns as text; of all columns if none are named. Text is text, however it is encoded."""
-    known = {} if columns is None else {each.name: each.type for each in columns}
-    return {name: str(known[name]) for name in names or known if name in known}
+    kinds = {} if columns is None else {field.name: field.type for field in columns}
+    return {name: str(kinds[name]) for name in names or kinds if name in kinds}

@@ -75,9 +75,9 @@ class Columns(Step):
             expression(text, name)
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        made = [values(text, frame).alias(name) for name, text in self.columns]
+        computed = [values(text, frame).alias(name) for name, text in self.columns]
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
-        return frame.select(*made, *hidden) if self.only else frame.with_columns(made)
+        return frame.select(*computed, *hidden) if self.only else frame.with_columns(computed)
 
     def keeps(self, column: str) -> bool:
         sets = dict(self.columns)
@@ -170,11 +170,11 @@ def row_by_row(steps: Sequence[Step], rows: Rows, schema: pa.Schema | None = Non
     """
     if not steps:
         return rows
-    made: Rows = []
+    results: Rows = []
     for row in rows:
         one = pl.DataFrame([row]) if schema is None else _frame(pa.Table.from_pylist([row], schema))
-        made += applied(steps, one).to_dicts()
-    return made
+        results += applied(steps, one).to_dicts()
+    return results
 
 
 def plain(frame: pl.DataFrame) -> pa.Table:

@@ -37,7 +37,7 @@ def refusal(value: bytes) -> tuple[str, str]:
     RECORD_TOO_LARGE: 950,000,007 bytes without compression; accepted: 16,777,216 in a record, 268,435,456 in a batch
     """
     size = value[len(STAND_IN) :].decode("ascii", "replace")
-    said = (
+    reason = (
         f"{int(size):,} bytes without compression" if size.isdigit() else "it lies behind too many bytes of its batch"
     )
-    return "RECORD_TOO_LARGE", f"{said}; accepted: {MOST_IN_RECORD:,} in a record, {MOST_IN_BATCH:,} in a batch"
+    return "RECORD_TOO_LARGE", f"{reason}; accepted: {MOST_IN_RECORD:,} in a record, {MOST_IN_BATCH:,} in a batch"

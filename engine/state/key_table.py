@@ -71,9 +71,9 @@ class KeyTable:
             parts: Other tables, and which of their rows are wanted.
         """
         table = cls(key, defaults)
-        for other, wanted in parts:
+        for other, mine in parts:
             assert other.keys is not None
-            table._extend(pl.concat([other.keys, other._columns()], how="horizontal").filter(wanted))
+            table._extend(pl.concat([other.keys, other._columns()], how="horizontal").filter(mine))
         return table
 
     def save(self, state: ShardState) -> None:

@@ -53,8 +53,8 @@ class Rescaling:
 
     def of(self, tables: Tables, shard: int) -> Tables:
         """The rows of some tables that belong to a new shard; tables without such rows are left out."""
-        some = {name: table.filter(self.mine(table, shard)) for name, table in tables.items() if table.height}
-        return {name: table for name, table in some.items() if table.height}
+        own = {name: table.filter(self.mine(table, shard)) for name, table in tables.items() if table.height}
+        return {name: table for name, table in own.items() if table.height}
 
     def segments(self, *names: str) -> None:
         """Moves the rows of segments whose tables all have the key."""
@@ -79,8 +79,8 @@ class Rescaling:
             for part in log.parts:
                 tables = log.read(part)
                 for shard, target in targets:
-                    if some := self.of(tables, shard):
-                        target.append(some, part.mark, rows(some))
+                    if own := self.of(tables, shard):
+                        target.append(own, part.mark, rows(own))
 
     def copies(self, *names: str) -> None:
         """Copies segments that are the same in all shards."""
@@ -93,9 +93,9 @@ class Rescaling:
     def note(self, name: str, merged: Callable[[list[Any]], Any]) -> None:
         """Makes a note of each new shard from those of its sources that have it."""
         for shard, state in enumerate(self.after):
-            known = [source.notes[name] for source in self.sources(shard) if name in source.notes]
-            if known:
-                state.notes[name] = merged(known)
+            notes = [source.notes[name] for source in self.sources(shard) if name in source.notes]
+            if notes:
+                state.notes[name] = merged(notes)
 
     def shards(self) -> Iterator[tuple[int, ShardState, list[ShardState]]]:
         """For each new shard its number, its state and its sources."""
@@ -105,8 +105,8 @@ class Rescaling:
 
 def _joined(parts: Iterable[Tables]) -> Tables:
     """Concatenates sets of tables by their names."""
-    found: dict[str, list[pl.DataFrame]] = {}
+    by_name: dict[str, list[pl.DataFrame]] = {}
     for tables in parts:
         for name, table in tables.items():
-            found.setdefault(name, []).append(table)
-    return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in found.items()}
+            by_name.setdefault(name, []).append(table)
+    return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in by_name.items()}

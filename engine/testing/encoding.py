@@ -21,7 +21,7 @@ Entry = Arrival | Watermark | Heartbeat
 
 
 def fed_columns(job: Job) -> Job:
-    """The job as the kit feeds it: what it reads as JSON comes as columns, beside which a watermark can be told."""
+    """The job as the kit feeds it: what it reads as JSON comes as columns, with which a watermark can be sent."""
     inputs = []
     for source in job.inputs:
         formats = {

@@ -35,14 +35,14 @@ def plan(rows: DataFrame, jobs: Sequence[Job], shards: int) -> DataFrame:
 
 def told_apart(frame: DataFrame, jobs: int) -> list[list[Message]]:
     """Splits the messages of one micro-batch by job."""
-    messages = [message for some in collected(frame) for message in some]
+    messages = [message for outgoing in collected(frame) for message in outgoing]
     if jobs == 1:
         return [messages]
-    made: list[list[Message]] = [[] for _ in range(jobs)]
+    by_job: list[list[Message]] = [[] for _ in range(jobs)]
     for message in messages:
         number, _, topic = message.topic.partition("/")
-        made[int(number)].append(Message(topic, message.partition, message.key, message.value))
-    return made
+        by_job[int(number)].append(Message(topic, message.partition, message.key, message.value))
+    return by_job
 
 
 def _map_sides(jobs: Sequence[Job], shards: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -74,8 +74,8 @@ class _Processors(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Called by Spark for each slot in each micro-batch."""
         number = key[0] // self.shards
-        for made in self.processors[number].handleInputRows(key, rows, timerValues):
-            yield made.assign(topic=f"{number}/" + made["topic"])
+        for written in self.processors[number].handleInputRows(key, rows, timerValues):
+            yield written.assign(topic=f"{number}/" + written["topic"])
 
     def close(self) -> None:
         """Called by Spark at the end; there is nothing to close."""

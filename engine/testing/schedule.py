@@ -33,10 +33,10 @@ def schedule(streams: Sequence[TestStream]) -> list[ScheduledBatch]:
     pieces = [_cut(stream.batches) for stream in streams]
     steps: list[ScheduledBatch] = []
     for nth in range(max(map(len, pieces), default=0)):
-        some = {number: piece[nth] for number, piece in enumerate(pieces) if nth < len(piece)}
-        length = max(map(len, some.values()))
+        parts = {number: piece[nth] for number, piece in enumerate(pieces) if nth < len(piece)}
+        length = max(map(len, parts.values()))
         these = [ScheduledBatch() for _ in range(length)]
-        for number, batches in some.items():
+        for number, batches in parts.items():
             for step, batch in zip(these[length - len(batches) :], batches, strict=True):
                 step.parts[number] = batch
         these[-1].then = {batch.then for batch in these[-1].parts.values() if batch.then}

@@ -86,8 +86,8 @@ class TestStream:
             topic: The topic of the partition; ``None``: all.
         """
         when = self.start + duration_ms(to)
-        told = [(t, p) for t, p in self.places() if topic in (None, t) and partition in (None, p)]
-        return self._begun()._batch(tuple(Watermark(t, p, self.now, when) for t, p in told))
+        advanced = [(t, p) for t, p in self.places() if topic in (None, t) and partition in (None, p)]
+        return self._begun()._batch(tuple(Watermark(t, p, self.now, when) for t, p in advanced))
 
     def advance_clock(self, by: str | int, partition: int | None = None) -> TestStream:
         """Advances processing time by a duration, by heartbeats in one partition of each topic, or in all."""

@@ -129,5 +129,5 @@ def session() -> SparkSession:
     share_module_path()
     work = Path(tempfile.mkdtemp(prefix="newnormal-spark-"))
     atexit.register(shutil.rmtree, work, ignore_errors=True)
-    made: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g", log=work / "spark.log")
-    return made
+    started: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g", log=work / "spark.log")
+    return started

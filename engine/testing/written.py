@@ -94,11 +94,11 @@ class History:
     @property
     def side(self) -> dict[str, list[Row]]:
         """All results in each side output, by its name."""
-        found: dict[str, list[Row]] = {}
+        by_output: dict[str, list[Row]] = {}
         for written in self.written:
             for name, rows in written.side.items():
-                found.setdefault(name, []).extend(rows)
-        return found
+                by_output.setdefault(name, []).extend(rows)
+        return by_output
 
     @property
     def watermarks(self) -> list[int]:

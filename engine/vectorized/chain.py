@@ -69,8 +69,8 @@ class ChainedProcessors(Processor):
                 batch = batch.filter(pl.col(SIDE).is_null()).drop(SIDE)
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
-        if some := [part for part in aside if part.height]:
-            batch = pl.concat([*([batch] if batch.height else []), *some], how="diagonal_relaxed")
+        if filled := [part for part in aside if part.height]:
+            batch = pl.concat([*([batch] if batch.height else []), *filled], how="diagonal_relaxed")
         lost = pl.concat(late, how="diagonal_relaxed") if late else None
         return Results(batch, lost, StateCounts.combined(held), beyond=beyond)
 

@@ -48,8 +48,8 @@ class Waiting:
             self.log.forget(read)
         else:
             if not read and len(self.log.parts) >= MOST_PARTS:
-                some = self.log.fewest_neighbours()
-                self._replace(some, _concat([*map(self._records, some)]))
+                parts = self.log.fewest_neighbours()
+                self._replace(parts, _concat([*map(self._records, parts)]))
             self._replace(read, rest)
         return ready.drop(DUE)
 

@@ -53,8 +53,8 @@ class PatternProcessor(OrderedProcessor):
             state.put("runs", pack({"runs": runs.drop(_CODE, strict=False)}))
         else:
             state.remove("runs")
-        found = stacked(*matches)
-        return found.select(*self.key, self.time, *self.captured) if found.height else found
+        matched = stacked(*matches)
+        return matched.select(*self.key, self.time, *self.captured) if matched.height else matched
 
     def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
         """Applies the records to the runs; returns the runs that are left, and the matches."""
@@ -72,8 +72,8 @@ class PatternProcessor(OrderedProcessor):
         matches: list[pl.DataFrame] = []
         for positions in rounds(codes):
             self.seq += 1
-            runs, found = self._round(runs, records[np.sort(positions)])
-            matches += found
+            runs, completed = self._round(runs, records[np.sort(positions)])
+            matches += completed
         return runs, matches
 
     def _with_begins(self, records: pl.DataFrame) -> pl.DataFrame:
@@ -166,8 +166,8 @@ class PatternProcessor(OrderedProcessor):
 
     def _after(self, runs: pl.DataFrame, until: pl.DataFrame) -> pl.DataFrame:
         """The runs that began after the last record of the match of their key."""
-        known = runs.join(until, on=self.key, how="left", nulls_equal=True, maintain_order="left")
-        return known.filter(pl.col(_UNTIL).is_null() | (pl.col(_SEQ) > pl.col(_UNTIL))).drop(_UNTIL)
+        bounded = runs.join(until, on=self.key, how="left", nulls_equal=True, maintain_order="left")
+        return bounded.filter(pl.col(_UNTIL).is_null() | (pl.col(_SEQ) > pl.col(_UNTIL))).drop(_UNTIL)
 
     def rescale_own(self, states: Rescaling) -> None:
         """Divides the runs; their numbers keep their order within a key."""

@@ -21,8 +21,8 @@ class ProcessProcessor(OrderedProcessor):
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The records that the logic forwarded, and what it emitted."""
-        made = [frame for frame in self.sequences.run(ready, state, progress) if frame.height]
-        return pl.concat(made, how="diagonal_relaxed") if made else pl.DataFrame()
+        emitted = [frame for frame in self.sequences.run(ready, state, progress) if frame.height]
+        return pl.concat(emitted, how="diagonal_relaxed") if emitted else pl.DataFrame()
 
     def rescale_own(self, states: Rescaling) -> None:
         """Divides the state of the user's logic."""

@@ -32,10 +32,10 @@ class StateCounts:
     def combined(cls, parts: Sequence[StateCounts]) -> StateCounts:
         """The counts of a chain of operators: the most keys in one of them, and the sums of windows and timers."""
 
-        def known(name: str) -> list[int]:
+        def counts(name: str) -> list[int]:
             return [value for part in parts if (value := getattr(part, name)) is not None]
 
-        keys, opened, timers = known("keys"), known("open"), known("timers")
+        keys, opened, timers = counts("keys"), counts("open"), counts("timers")
         return cls(max(keys, default=None), sum(opened) if opened else None, sum(timers) if timers else None)
 
 

@@ -54,8 +54,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
 
     def _among(self, tables: Tables, closed: pl.DataFrame) -> dict[str, pl.Series]:
         """For each table, which of its rows belong to windows that have closed."""
-        *codes, wanted = alike([*tables.values(), closed], self.by)
-        return {name: pl.Series(np.isin(some, wanted)) for name, some in zip(tables, codes, strict=True)}
+        *codes, asked = alike([*tables.values(), closed], self.by)
+        return {name: pl.Series(np.isin(own, asked)) for name, own in zip(tables, codes, strict=True)}
 
     def _merged(self, parts: list[Tables]) -> Tables:
         merged = {}

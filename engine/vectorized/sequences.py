@@ -106,9 +106,9 @@ class Sequences:
             self.logic.on_records(turn)
             self._take(rows, turn)
             last[rows] = now
-            for some, more in turn.forwarded:
-                made = [series(c).alias(name) for name, c in more.items()]
-                self.forwarded.append(ordered[at[some]].with_columns(made))
+            for places, more in turn.forwarded:
+                columns = [series(c).alias(name) for name, c in more.items()]
+                self.forwarded.append(ordered[at[places]].with_columns(columns))
 
     def _fire(self, rows: Ints, until: Ints, again: bool = True) -> None:
         """Fires the due timers of some rows; ``again``: also timers that are set by these calls."""
@@ -135,9 +135,9 @@ class Sequences:
         for name, values in turn.state.items():
             self.table.columns[name][rows] = values
         self.table.columns[TIMER][rows] = np.maximum(turn.timer, turn.time + 1)
-        for some, times, columns in turn.emitted:
-            made = {name: series(c) for name, c in columns.items()}
-            self.emitted.append((rows[some], pl.DataFrame({self.time: times, **made})))
+        for places, times, columns in turn.emitted:
+            results = {name: series(c) for name, c in columns.items()}
+            self.emitted.append((rows[places], pl.DataFrame({self.time: times, **results})))
 
     def _results(self) -> pl.DataFrame:
         if not self.emitted or self.table.keys is None:

@@ -25,5 +25,5 @@ def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) 
 
 def stacked(*tables: pl.DataFrame) -> pl.DataFrame:
     """Concatenates tables; those without rows are left out."""
-    some = [table for table in tables if table.height]
-    return pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
+    filled = [table for table in tables if table.height]
+    return pl.concat(filled, how="diagonal_relaxed") if filled else pl.DataFrame()

@@ -31,7 +31,7 @@ class PartitionClock:
         """Updates the clock from a marker."""
         self.max_time = max(self.max_time, marker.max_time)
         if marker.writer_watermark is not None:
-            known = NEVER if self.writer_watermark is None else self.writer_watermark
-            self.writer_watermark = max(known, marker.writer_watermark)
+            before = NEVER if self.writer_watermark is None else self.writer_watermark
+            self.writer_watermark = max(before, marker.writer_watermark)
         self.last = max(self.last, marker.last)
         self.last_record = max(marker.first if self.last_record == NEVER else self.last_record, marker.last_record)

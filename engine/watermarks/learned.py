@@ -70,10 +70,10 @@ class LearnedLateness(WatermarkStrategy):
 
     def learn(self, clock: PartitionClock, observed: Observed) -> None:
         """Adds observed lateness to the blocks, corrected by the greatest event time of earlier messages."""
-        known = clock.max_time // self.resolution if clock.max_time > NEVER else None
+        before = clock.max_time // self.resolution if clock.max_time > NEVER else None
         block_length = max(1, self.history // _BLOCKS // self.resolution)
         for newest, behind, count in observed:
-            true = newest if known is None else max(newest, known)
+            true = newest if before is None else max(newest, before)
             late = str(min(_STEPS, behind + true - newest))
             block = clock.lateness.setdefault(str(true // block_length), {})
             block[late] = block.get(late, 0) + count

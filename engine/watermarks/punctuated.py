@@ -49,8 +49,8 @@ class Punctuated(WatermarkStrategy):
         return not is_idle(clock, self.idle_after)
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
-        given = records.column(self.column).cast(pa.int64())
+        watermarks = records.column(self.column).cast(pa.int64())
         if self.where is None:
-            return given
+            return watermarks
         column, value = self.where
-        return pc.if_else(pc.equal(records.column(column), pa.scalar(value)), given, None)
+        return pc.if_else(pc.equal(records.column(column), pa.scalar(value)), watermarks, None)

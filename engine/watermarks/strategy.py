@@ -53,9 +53,9 @@ class WatermarkStrategy(ABC):
                 `engine.spec.log_place.NOTHING` if there is none.
             newest: The same for the greatest event time.
         """
-        known = NOTHING if clock.writer_watermark is None else clock.writer_watermark
-        writer = np.maximum(writer, known)
-        if known > NOTHING or (len(writer) and int(writer.min()) > NOTHING):
+        before = NOTHING if clock.writer_watermark is None else clock.writer_watermark
+        writer = np.maximum(writer, before)
+        if before > NOTHING or (len(writer) and int(writer.min()) > NOTHING):
             return writer
         return np.where(writer > NOTHING, writer, self._behind(np.maximum(newest, clock.max_time)))
 

@@ -71,10 +71,10 @@ class Peers:
         own = np.where(speaks, squares, 0.0) / np.maximum(count - 1.5, 1.0)
         positive = speaks & (own > 0)
         members = _sum(group, groups, speaks, np.ones(len(group)))
-        some = np.maximum(members, 1.0)
-        centre = _sum(group, groups, speaks, mean) / some
+        divisor = np.maximum(members, 1.0)
+        centre = _sum(group, groups, speaks, mean) / divisor
         spread = _sum(group, groups, speaks, (mean - centre[group]) ** 2) / np.maximum(members - 1, 1.0)
-        noise = _sum(group, groups, speaks, own / np.maximum(count, 1.0)) / some
+        noise = _sum(group, groups, speaks, own / np.maximum(count, 1.0)) / divisor
 
         logs = np.log(np.where(positive, own, 1.0))
         moving = np.maximum(_sum(group, groups, positive, np.ones(len(group))), 1.0)

@@ -148,8 +148,8 @@ class Joined:
     def _columns(self, n: int) -> Columns:
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
         columns |= prefixed("whole.", self.whole.new_state(n)) | prefixed("again.", new_again(n))
-        said = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
-        return columns | prefixed("feedback.", said) | {"seen": np.zeros(n)}
+        feedback = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
+        return columns | prefixed("feedback.", feedback) | {"seen": np.zeros(n)}
 
     def learn_label(self, state: Columns, entities: Ints, true: Flags) -> None:
         """Learns that the last joined alarm of some entities was true, or false; changes those rows of the state."""

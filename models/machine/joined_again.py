@@ -54,8 +54,8 @@ def joined_again(
     >>> [round(joined_again(config, 8.0, again, worst, True, 3_600_000, 50.0), 1) for worst in (0.0, 40.0, 60.0)]
     [8.6, 8.6, 0.0]
     """
-    known = again.nats > 0 and time - again.end <= config.remembers and again.times <= config.recurs
-    if not (lent and known) or is_alarm(worst, threshold):
+    remembered = again.nats > 0 and time - again.end <= config.remembers and again.times <= config.recurs
+    if not (lent and remembered) or is_alarm(worst, threshold):
         return 0.0
     return float(half * (again.nats / half) ** config.lends)
 

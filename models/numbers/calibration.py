@@ -158,8 +158,8 @@ def tail_rarity(config: TailCalibration, tail: Record, statistic: float) -> floa
     edge, shape, rate = float(tail.edge), float(tail.shape), float(tail.rate)
     if statistic <= edge:
         return statistic / edge * config.nats
-    known = shape * shape / (config.spread * max(shape - config.strength, 1e-9))
-    return config.nats + known * math.log1p((statistic - edge) / (rate / shape * known))
+    worth = shape * shape / (config.spread * max(shape - config.strength, 1e-9))
+    return config.nats + worth * math.log1p((statistic - edge) / (rate / shape * worth))
 
 
 @kernel

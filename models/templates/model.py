@@ -119,9 +119,9 @@ class Templates:
 
     def step(self, tables: TemplateTables, window: LogWindow) -> TemplateVerdicts:
         """`score`, then learning from the same window."""
-        judged = self._judge(tables, window)
-        self._learn(tables, window, judged)
-        return judged.verdicts
+        judgement = self._judge(tables, window)
+        self._learn(tables, window, judgement)
+        return judgement.verdicts
 
     def accept(self, tables: TemplateTables, rows: Ints, pairs: Ints, owner: Ints, named: Flags) -> None:
         """Takes the present rates of some entities' templates for typical; changes those rows of the tables.

@@ -132,8 +132,8 @@ class BlockReader:
         """What a block holds: that of a slice may be several sets of tables, that of a block is one."""
         level, start = block
         if not level:
-            known = self.in_memory.get(start)
-            pieces = self.slices.pieces({start}) if known is None else [known]
+            cached = self.in_memory.get(start)
+            pieces = self.slices.pieces({start}) if cached is None else [cached]
             return [{name: table for name, table in tables.items() if name != SAMPLES} for tables in pieces]
         log = self.blocks.logs[level]
         if stored := log.of(start):
@@ -150,8 +150,8 @@ class BlockReader:
         if self.keys is None:
             return tables
         on = self.keys.columns
-        some = {name: t.join(self.keys, on=on, how="semi", nulls_equal=True) for name, t in tables.items()}
-        return {name: table for name, table in some.items() if table.height}
+        own = {name: t.join(self.keys, on=on, how="semi", nulls_equal=True) for name, t in tables.items()}
+        return {name: table for name, table in own.items() if table.height}
 
 
 def forget_blocks(state: ShardState) -> None:

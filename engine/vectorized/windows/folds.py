@@ -29,18 +29,18 @@ class Folds:
         scalars: The aggregates whose partials are columns of `SUMS`.
         rates: The rates.
         tables: For each table of rows, the aggregate that lifts and merges it.
-        finished: For each table of rows, the aggregates whose results are computed from it.
+        by_table: For each table of rows, the aggregates whose results are computed from it.
     """
 
     def __init__(self, aggregates: Mapping[str, AnyAggregate]) -> None:
         self.scalars = {n: a for n, a in aggregates.items() if isinstance(a, Aggregate)}
         self.rates = {n: a for n, a in aggregates.items() if isinstance(a, Rate)}
         self.tables: dict[str, RowAggregate] = {}
-        self.finished: dict[str, dict[str, RowAggregate]] = {}
+        self.by_table: dict[str, dict[str, RowAggregate]] = {}
         for name, a in aggregates.items():
             if isinstance(a, RowAggregate):
                 self.tables.setdefault(a.table, a)
-                self.finished.setdefault(a.table, {})[name] = a
+                self.by_table.setdefault(a.table, {})[name] = a
         self._lifts, self._merges = Count().lift(), Count().merge()
         for aggregate in self.scalars.values():
             self._lifts |= aggregate.lift()
@@ -85,34 +85,38 @@ class Folds:
 
     def _counted(self, sums: pl.DataFrame) -> pl.DataFrame:
         """Sums of a job with a partial ``n`` of its own, which an earlier version took for the number of records."""
-        known = [COUNT] if COUNT in sums.columns else []
+        counts = [COUNT] if COUNT in sums.columns else []
         earlier = [pl.col("n").clip(1).cast(pl.Int64)] if sums.schema.get("n", pl.Null).is_integer() else []
-        return sums.with_columns(pl.coalesce(*known, *earlier, pl.lit(1, pl.Int64)).alias(COUNT))
+        return sums.with_columns(pl.coalesce(*counts, *earlier, pl.lit(1, pl.Int64)).alias(COUNT))
 
     def _renamed(self, rows: pl.DataFrame, earlier: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """Rows with the names of now: an earlier version left out the underscores, which keep names apart from keys."""
         old = [name for name in earlier if name in rows.columns and name not in by]
         if not old:
             return rows
-        known = {f"__{name}": [c for c in (f"__{name}", name) if c in rows.columns] for name in old}
-        return rows.with_columns(pl.coalesce(some).alias(now) for now, some in known.items()).drop(old)
+        sources = {f"__{name}": [c for c in (f"__{name}", name) if c in rows.columns] for name in old}
+        return rows.with_columns(pl.coalesce(columns).alias(now) for now, columns in sources.items()).drop(old)
 
     def finished(self) -> list[pl.Expr]:
         """Expressions of the results that are computed from one row of `SUMS`, and of `BEYOND`."""
         results = [aggregate.finish().alias(name) for name, aggregate in self.scalars.items()]
-        beyond = {name: each for name, aggregate in self.scalars.items() if (each := aggregate.beyond()) is not None}
-        named = pl.coalesce([pl.when(each).then(pl.lit(name)) for name, each in beyond.items()]) if beyond else None
+        beyond = {
+            name: overflow for name, aggregate in self.scalars.items() if (overflow := aggregate.beyond()) is not None
+        }
+        named = (
+            pl.coalesce([pl.when(overflow).then(pl.lit(name)) for name, overflow in beyond.items()]) if beyond else None
+        )
         return results if named is None else [*results, named.alias(BEYOND)]
 
     def with_tables(self, results: pl.DataFrame, tables: Tables, by: Sequence[str]) -> pl.DataFrame:
         """Adds the results that are computed from tables of rows; null where there is no table."""
         for name, kind in self.tables.items():
-            finished = self.finished[name]
+            aggregates = self.by_table[name]
             if name in tables:
-                read = kind.finish(self._renamed(tables[name], kind.earlier, by), list(by), finished)
+                read = kind.finish(self._renamed(tables[name], kind.earlier, by), list(by), aggregates)
                 results = results.join(read, on=list(by), how="left", maintain_order="left", nulls_equal=True)
             else:
-                results = results.with_columns(pl.lit(None).alias(column) for column in finished)
+                results = results.with_columns(pl.lit(None).alias(column) for column in aggregates)
         return results
 
 

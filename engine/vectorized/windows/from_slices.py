@@ -40,7 +40,7 @@ def take_slices(config: WindowAggregate, state: ShardState, closed: int, before:
             parts.append({name: table.join(starts, how="cross") for name, table in log.read(part).items()})
     log.forget(log.parts)
     forget_blocks(state)
-    tables = {name: pl.concat(some, how="diagonal_relaxed") for name, some in tables_by_name(parts)}
+    tables = {name: pl.concat(pieces, how="diagonal_relaxed") for name, pieces in tables_by_name(parts)}
     if SUMS not in tables:
         return {}
     folds, contents = Folds(config.aggregates), Tables()

@@ -102,7 +102,7 @@ _AT_ONCE, _NEVER_TAKEN = -(2**63), 2**63 - 1
 def _steps(batch: pl.DataFrame, held: pl.DataFrame, progress: Progress) -> Iterator[tuple[pl.DataFrame, Progress]]:
     """The batch, and then the records that were held back, each when the watermark is as far as they waited for."""
     step = replace(progress, in_log=None)
-    for (until,), some in sorted(held.partition_by(UNTIL, as_dict=True).items()) if held.height else []:
+    for (until,), released in sorted(held.partition_by(UNTIL, as_dict=True).items()) if held.height else []:
         yield batch, replace(step, now=until)
-        batch, step = some.drop(UNTIL), replace(step, before=until, clock_before=progress.clock)
+        batch, step = released.drop(UNTIL), replace(step, before=until, clock_before=progress.clock)
     yield batch, step

@@ -66,8 +66,8 @@ class Partials:
             self.folds.complete(tables[SUMS], [WINDOW]), on=WINDOW, how="left", maintain_order="left"
         )
         result = sums.select(WINDOW, *self.folds.finished())
-        wanted = cs.by_name(WINDOW, *self.config.aggregates, BEYOND, require_all=False)
-        return self.folds.with_tables(result, tables, [WINDOW]).select(wanted)
+        columns = cs.by_name(WINDOW, *self.config.aggregates, BEYOND, require_all=False)
+        return self.folds.with_tables(result, tables, [WINDOW]).select(columns)
 
     def whole(self) -> Tables:
         """The merged tables of all windows."""

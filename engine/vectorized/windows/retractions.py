@@ -24,10 +24,10 @@ class Retractions:
     def before(self, panes: pl.DataFrame) -> pl.DataFrame:
         """Returns the retractions of the rows that some panes replace, then the panes, and remembers the panes."""
         panes = panes.with_columns(pl.lit(False).alias(RETRACTION))
-        known = panes.clear() if self.rows is None else self.rows
+        earlier = panes.clear() if self.rows is None else self.rows
         replaced = pl.col(WINDOW).is_in(panes[WINDOW].implode())
-        retracted = known.filter(replaced).with_columns(pl.lit(True).alias(RETRACTION))
-        self.rows = pl.concat([known.filter(~replaced), panes], how="diagonal_relaxed")
+        retracted = earlier.filter(replaced).with_columns(pl.lit(True).alias(RETRACTION))
+        self.rows = pl.concat([earlier.filter(~replaced), panes], how="diagonal_relaxed")
         return pl.concat([retracted, panes], how="diagonal_relaxed")
 
     def move(self, to: npt.NDArray[np.int64]) -> None:

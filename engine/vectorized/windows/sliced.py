@@ -157,11 +157,11 @@ class SlicedWindows(Processor):
         added = self._explode(new).filter(due).group_by(by).agg(pl.col(_NEW).sum())
         pieces = []
         for ends in self._portions(sorted(windows[END].unique().to_list())):
-            some = windows.filter(pl.col(END).is_in(ends))
-            results = self._windows(ends, some, slices, reader).join(added, on=by, how="left", nulls_equal=True)
-            earlier = self._revisions(some, state)
-            told = (pl.col(COUNT) > pl.col(_NEW).fill_null(0)).cast(pl.Int64)
-            revision = (pl.col(REVISION).fill_null(0) + told).alias(REVISION)
+            revised = windows.filter(pl.col(END).is_in(ends))
+            results = self._windows(ends, revised, slices, reader).join(added, on=by, how="left", nulls_equal=True)
+            earlier = self._revisions(revised, state)
+            reported = (pl.col(COUNT) > pl.col(_NEW).fill_null(0)).cast(pl.Int64)
+            revision = (pl.col(REVISION).fill_null(0) + reported).alias(REVISION)
             results = results.join(earlier, on=by, how="left", nulls_equal=True).with_columns(revision)
             self._keep_revisions(earlier, results.select(*by, REVISION), state)
             late = pl.lit("late").alias(TIMING)

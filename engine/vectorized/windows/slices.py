@@ -48,8 +48,8 @@ class SliceStore:
         starts = _starts(tables)
         self.added = self.merge([self.added, tables]) if self.added else tables
         self.fresh |= starts
-        if known := starts & self.read:
-            self.whole = self.merge([self.whole, of_slices(tables, known)])
+        if read := starts & self.read:
+            self.whole = self.merge([self.whole, of_slices(tables, read)])
 
     def get(self, starts: Iterable[int]) -> Tables:
         """All tables of some slices; slices that do not exist have no rows."""
@@ -116,7 +116,7 @@ class SliceStore:
 def rescale_slices(states: Rescaling) -> None:
     """Divides the slices of all shards by key, with the revisions of late windows and the last samples of rates."""
     states.log("slices", rows_of_keys)
-    states.note("late", lambda known: sorted({end for ends in known for end in ends}))
+    states.note("late", lambda notes: sorted({end for ends in notes for end in ends}))
     ends = {end for state in states.before for end in state.notes.get("late", [])}
     states.segments("carry", *(f"late/{end}" for end in sorted(ends)))
 
@@ -128,9 +128,9 @@ def rows_of_keys(tables: Tables) -> int:
 
 def of_slices(tables: Tables, starts: Collection[int]) -> Tables:
     """The rows of some slices; tables without such rows are left out."""
-    wanted = pl.Series(sorted(starts), dtype=pl.Int64).implode()
-    some = {name: table.filter(pl.col(PARTIAL).is_in(wanted)) for name, table in tables.items()} if len(starts) else {}
-    return {name: table for name, table in some.items() if table.height}
+    slices = pl.Series(sorted(starts), dtype=pl.Int64).implode()
+    own = {name: table.filter(pl.col(PARTIAL).is_in(slices)) for name, table in tables.items()} if len(starts) else {}
+    return {name: table for name, table in own.items() if table.height}
 
 
 def _starts(tables: Tables) -> set[int]:
@@ -144,7 +144,7 @@ def _joined(parts: Sequence[Tables]) -> Tables:
 
 def _by_slice(tables: Tables, starts: set[int]) -> Iterable[tuple[int, Tables]]:
     """The tables of each of some slices, ascending, without the column `PARTIAL`."""
-    some = of_slices(tables, starts)
-    parts = {name: table.partition_by(PARTIAL, as_dict=True, include_key=False) for name, table in some.items()}
+    own = of_slices(tables, starts)
+    parts = {name: table.partition_by(PARTIAL, as_dict=True, include_key=False) for name, table in own.items()}
     for start in sorted(starts):
         yield start, {name: by_slice[(start,)] for name, by_slice in parts.items() if (start,) in by_slice}

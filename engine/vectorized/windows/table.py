@@ -83,10 +83,10 @@ class WindowTable:
         """Adds to records with their span the number of the session into which the span is merged."""
         opened = self._complete(records.select(*self.key, START, END))
         columns = self.logic.merged() | {PANES: pl.col(PANES).max(), REVISION: pl.col(REVISION).max()}
-        found = merge_sessions(self.windows.drop(NEW, strict=False), opened, self.key, columns)
-        self._renumber(found.moved)
-        self.windows = found.windows
-        return records.drop(START, END).with_columns(found.number)
+        merged = merge_sessions(self.windows.drop(NEW, strict=False), opened, self.key, columns)
+        self._renumber(merged.moved)
+        self.windows = merged.windows
+        return records.drop(START, END).with_columns(merged.number)
 
     def add(self, records: pl.DataFrame, clock: int) -> None:
         """Puts records into their windows."""
@@ -194,5 +194,5 @@ def rescale_windows(states: Rescaling) -> None:
             parts[-1][WINDOWS] = tables[WINDOWS].filter(kept)
             height += int(kept.sum())
         if height:
-            joined = {name: pl.concat(some, how="diagonal_relaxed") for name, some in tables_by_name(parts)}
+            joined = {name: pl.concat(pieces, how="diagonal_relaxed") for name, pieces in tables_by_name(parts)}
             state.put(SEGMENT, pack(joined))

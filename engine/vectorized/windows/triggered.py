@@ -71,9 +71,9 @@ class GeneralWindows(Processor):
         if not batch.height:
             return batch, batch
         spans = self.config.window.spans(batch[self.config.time].to_numpy() - self.config.ahead)
-        some = spans.ends > over
-        rows = spans.rows[some]
-        columns = pl.Series(START, spans.starts[some], pl.Int64), pl.Series(END, spans.ends[some], pl.Int64)
+        is_open = spans.ends > over
+        rows = spans.rows[is_open]
+        columns = pl.Series(START, spans.starts[is_open], pl.Int64), pl.Series(END, spans.ends[is_open], pl.Int64)
         missed = (np.bincount(spans.rows, minlength=batch.height) > 0) & (
             np.bincount(rows, minlength=batch.height) == 0
         )
