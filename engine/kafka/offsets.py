@@ -35,7 +35,7 @@ class KafkaOffsets:
             KafkaException: The broker does not answer, or not with offsets.
             TimeoutError: The answer took too long.
         """
-        return self._told(OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._offsets(OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def written(self) -> Offsets:
         """The next offset of each partition, messages of open transactions counted; errors as those of `ends`.
@@ -43,11 +43,11 @@ class KafkaOffsets:
         A commit returns before the broker has marked its messages as committed. So only these offsets tell for certain
         where the output of a job that has just ended ends.
         """
-        return self._told(OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        return self._offsets(OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
 
     def starts(self) -> Offsets:
         """The offset of the first message that each partition still has; errors as those of `ends`."""
-        return self._told(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._offsets(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def since(self, time: int) -> Offsets:
         """The offset of the first message of each partition that Kafka got at or after an instant.
@@ -57,10 +57,10 @@ class KafkaOffsets:
         Args:
             time: The instant, epoch milliseconds.
         """
-        offsets = self._told(OffsetSpec.for_timestamp(time))
+        offsets = self._offsets(OffsetSpec.for_timestamp(time))
         return {place: offset for place, offset in offsets.items() if offset >= 0}
 
-    def _told(self, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> Offsets:
+    def _offsets(self, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> Offsets:
         try:
             return self._ask(self._client or self._connected(), spec, isolation)
         except (KafkaException, TimeoutError):

@@ -1,4 +1,4 @@
-"""A Spark cluster on which jobs run: its address, and the settings that its machines need beside those of a local Spark."""
+"""A Spark cluster on which jobs run: its address, and the settings of its machines beside those of a local Spark."""
 
 from __future__ import annotations
 
