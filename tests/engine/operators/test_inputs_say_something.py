@@ -14,7 +14,7 @@ from tests.engine.operators.test_operators_match_reference import JOBS
 @pytest.mark.parametrize("name", JOBS)
 def test_a_third_of_the_inputs_give_results(name: str) -> None:
     topics, job = JOBS[name]
-    have_results: list[bool] = []
+    found: list[bool] = []
 
     @settings(
         max_examples=15,
@@ -26,7 +26,7 @@ def test_a_third_of_the_inputs_give_results(name: str) -> None:
     )
     @given(data=st.data())
     def count(data: st.DataObject) -> None:
-        have_results.append(bool(interpret(job("0s"), data.draw(any_batches(topics))).rows))
+        found.append(bool(interpret(job("0s"), data.draw(any_batches(topics))).rows))
 
     count()
-    assert sum(have_results) >= len(have_results) / 3
+    assert sum(found) >= len(found) / 3
