@@ -133,7 +133,7 @@ def output(batch: int, *shards: int) -> list[Outgoing]:
 def task(driver: Claim, batch: int, shard: int, anew: bool = False) -> bool:
     if anew:
         shard_output._kept.clear()
-    return shard_output.write(PLACE, driver.turn(batch), shard, output(batch, shard)[:1])
+    return shard_output.write(PLACE, driver.assignment(batch), shard, output(batch, shard)[:1])
 
 
 def write_all(driver: Claim, batch: int, writer: Any = None) -> None:
