@@ -25,8 +25,8 @@ class PassThrough(Operator):
     def results(self, columns: pa.Schema) -> pa.Schema | None:
         return columns
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
-        return given
+    def result_grid(self, grid: Grid | None) -> Grid | None:
+        return grid
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Transform(Operator):
         """A time that an expression sets is taken as it is."""
         return ahead if self._keeps_time else 0
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
-        return given if self._keeps_time else None
+    def result_grid(self, grid: Grid | None) -> Grid | None:
+        return grid if self._keeps_time else None
 
     @property
     def _keeps_time(self) -> bool:
@@ -95,10 +95,10 @@ class Chain(Operator):
             ahead = part.result_ahead(ahead)
         return ahead
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid | None) -> Grid | None:
         for part in self.parts:
-            given = part.result_grid(given)
-        return given
+            grid = part.result_grid(grid)
+        return grid
 
     def results(self, columns: pa.Schema) -> pa.Schema | None:
         after_part: pa.Schema | None = columns

@@ -155,7 +155,7 @@ class WindowAggregate(Operator):
     def result_ahead(self, ahead: int) -> int:
         return 1
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid | None) -> Grid | None:
         return self.window.ends if isinstance(self.window, Sliding) else None
 
     def result_time(self, time: str) -> str:

@@ -89,13 +89,13 @@ class Operator(ABC):  # noqa: B024
         """
         return ahead
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid | None) -> Grid | None:
         """The instants at which the event times of all results lie; ``None`` if they may lie anywhere.
 
         A watermark that passes none of them says nothing new of the results, so it need not be written behind them.
 
         Args:
-            given: The same of the records that come in.
+            grid: The same of the records that come in.
         """
         return None
 
