@@ -33,8 +33,8 @@ class MineTemplates(Operator):
     broken by program and text.
     """
 
-    def result_grid(self, given: Grid | None) -> Grid | None:
-        return given
+    def result_grid(self, grid: Grid | None) -> Grid | None:
+        return grid
 
 
 class _Mining(Processor):
