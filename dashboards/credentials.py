@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings.logins.secret_file import line_of
 
 
 def account(file: Path | None) -> tuple[str, str] | None:
@@ -42,10 +43,7 @@ def authorization(variable: str, file: Path | None, keyword: str) -> dict[str, s
 
 def _line(variable: str, file: Path | None) -> str:
     """The line in a file, or in a variable of the environment."""
-    try:
-        secret = file.read_text(encoding="utf-8").strip() if file else os.environ.get(variable, "").strip()
-    except (OSError, ValueError):
-        secret = "\n"
+    secret = line_of(str(file))[0] if file else os.environ.get(variable, "").strip()
     if not secret.isprintable() or not secret.isascii() or (file and not secret):
         raise _refused(str(file or variable), "user:password or a key, in one line")
     return secret

@@ -60,7 +60,7 @@ class IncidentLines:
     """Says which incidents have changed for an operator since the last look: in their state or their severity."""
 
     def __init__(self) -> None:
-        self._said: dict[str, tuple[str, str]] = {}
+        self._reported: dict[str, tuple[str, str]] = {}
 
     def news(self, incidents: Sequence[Incident]) -> list[dict[str, Any]]:
         """The fields of a line for each incident that is new or changed; names cannot steer a terminal.
@@ -71,9 +71,9 @@ class IncidentLines:
         for it in incidents:
             identity = str(it["event.id"])
             is_now = (str(it.get("incident.state")), str(it.get("severity")))
-            if self._said.get(identity) == is_now or (is_now[0] in _OVER and identity not in self._said):
+            if self._reported.get(identity) == is_now or (is_now[0] in _OVER and identity not in self._reported):
                 continue
-            self._said[identity] = is_now
+            self._reported[identity] = is_now
             lines.append(
                 {
                     "state": is_now[0],

@@ -17,7 +17,7 @@ class JobStatus:
         name: The job: normalizer, extractor, detector, sink, …
         records_in: Records read.
         records_out: Records written.
-        rate_in: Records a second read, lately.
+        rate_in: Records per second read, lately.
         late: Records that came after the allowed lateness and went to the late topic.
         dead_lettered: Records that could not be handled and went to the dead-letter topic.
         lag: Kafka messages not read yet, over all input partitions; ``None`` if unknown.
@@ -29,7 +29,7 @@ class JobStatus:
         busiest_share: Share of the last micro-batch's records that went to the shard with most of them, 0 to 1.
         batch_ms: How long the last micro-batch took.
         last_error: Reason of its last restart after a failure; ``None`` if there was none.
-        rate_out: Records a second written, lately.
+        rate_out: Records per second written, lately.
         completed: When the last micro-batch was completed, and with it the checkpoint; ``None`` before the first.
     """
 
@@ -60,7 +60,7 @@ class Progress:
         version: The version that is computed.
         at: Event time up to which its results are complete; ``None`` before the first.
         share: Share of the log that was read, 0 to 1.
-        rate: Records a second read, lately.
+        rate: Records per second read, lately.
         seconds_left: Estimate of the time until the log is read; ``None`` if unknown.
     """
 

@@ -76,17 +76,17 @@ class Aftermath:
         options: dict[str, Any] = {**kafka_options(settings.kafka.bootstrap or ""), "group.id": "newnormal.aftermath"}
         options |= {"enable.auto.commit": False, "isolation.level": "read_committed", "log_level": 0}
         self._reader = SkippingConsumer(options)
-        known = self._reader.list_topics(timeout=_SECONDS).topics
+        existing = self._reader.list_topics(timeout=_SECONDS).topics
         places = [
             TopicPartition(topic, partition)
             for topic in (self._telemetry, self._late, self._dead, self._features)
-            if topic in known
-            for partition in known[topic].partitions
+            if topic in existing
+            for partition in existing[topic].partitions
         ]
         for place in places:
             place.offset = bounds(self._reader, place)[1]
         self._reader.assign(places)
-        self._told = NEVER  # the greatest watermark of the messages in which samples were taken in
+        self._watermark = NEVER  # the greatest watermark of the messages in which samples were taken in
         self._extracted = {place.partition: NEVER for place in places if place.topic == self._features}
         self._heard, self._ended = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="aftermath")
@@ -119,7 +119,7 @@ class Aftermath:
 
     def _read(self) -> bool:
         """Whether the extractor has read the samples: its watermark has reached that of the messages with them."""
-        return all(watermark >= self._told for watermark in self._extracted.values())
+        return all(watermark >= self._watermark for watermark in self._extracted.values())
 
     def _follow(self) -> None:
         while not self._ended.is_set():
@@ -148,7 +148,7 @@ class Aftermath:
             self.counts.late += number
         else:
             self.counts.taken += number
-            self._told = max(self._told, watermark or NEVER) if number else self._told
+            self._watermark = max(self._watermark, watermark or NEVER) if number else self._watermark
 
     def _extract(self, partition: int, watermark: int) -> None:
         """Takes in the watermark of the extractor in one partition of its output."""

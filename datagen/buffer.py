@@ -166,13 +166,13 @@ class DiskBuffer:
     def _take(self, after: int, messages: int) -> list[Parcel]:
         parcels: list[Parcel] = []
         with self._lock:
-            found = self._base.execute("SELECT * FROM waiting WHERE number > ? ORDER BY number", (after,))
-            for number, name, topic, taken, count, body in found:
+            rows = self._base.execute("SELECT * FROM waiting WHERE number > ? ORDER BY number", (after,))
+            for number, name, topic, taken, count, body in rows:
                 if parcels and count > messages:
                     break
                 messages -= count
                 parcels.append(Parcel(number, name, topic, taken, *orjson.loads(zlib.decompress(body))))
-            found.close()
+            rows.close()
         return parcels
 
     def _give_up(self, now: int) -> None:
@@ -184,11 +184,11 @@ class DiskBuffer:
         while self._used() > self._size and self._evict(*oldest, why):
             pass
 
-    def _evict(self, which: str, given: tuple[int, ...], why: str) -> bool:
+    def _evict(self, which: str, values: tuple[int, ...], why: str) -> bool:
         columns = "coalesce(sum(messages), 0), min(taken), max(taken)"
-        count, first, last = self._base.execute(f"SELECT {columns} FROM waiting WHERE {which}", given).fetchone()
+        count, first, last = self._base.execute(f"SELECT {columns} FROM waiting WHERE {which}", values).fetchone()
         if count:
-            self._base.execute(f"DELETE FROM waiting WHERE {which}", given)
+            self._base.execute(f"DELETE FROM waiting WHERE {which}", values)
             self._waiting -= count
             self._dropped(Dropped(count, first, last, why))
         return bool(count)
@@ -201,8 +201,8 @@ class DiskBuffer:
     def _messages(self, number: int) -> int:
         return self._number("SELECT coalesce(sum(messages), 0) FROM waiting WHERE number = ?", number)
 
-    def _number(self, query: str, *given: int) -> int:
-        (number,) = self._base.execute(query, given).fetchone()
+    def _number(self, query: str, *values: int) -> int:
+        (number,) = self._base.execute(query, values).fetchone()
         return int(number)
 
     @contextmanager

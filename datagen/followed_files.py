@@ -7,12 +7,13 @@ shrunk, or begins with other bytes, was emptied and is read from its beginning. 
 from __future__ import annotations
 
 import glob
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import orjson
+from engine.files import write_whole
 
 _HEAD = 64
 _READ = 4_000_000
@@ -63,7 +64,7 @@ class FollowedFiles:
 
     def __init__(self, patterns: Sequence[str], memory: Path, from_start: bool = False) -> None:
         self._patterns, self._memory = patterns, memory
-        known = orjson.loads(memory.read_bytes()) if memory.exists() else {}
+        known = json.loads(memory.read_bytes()) if memory.exists() else {}
         self._places = {path: Place(**place) for path, place in known.items()}
         self._left: dict[str, list[Place]] = {}
         self._held: dict[str, tuple[int, int]] = {}
@@ -95,12 +96,7 @@ class FollowedFiles:
     def save(self) -> None:
         """Remembers the places; all that `new` has returned counts as taken."""
         self._memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._memory.with_suffix(".new")
-        with fresh.open("wb") as file:
-            file.write(orjson.dumps({path: asdict(place) for path, place in self._places.items()}))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._memory)
+        write_whole(self._memory, json.dumps({path: asdict(place) for path, place in self._places.items()}))
 
     def _paths(self) -> list[str]:
         found = (Path(each) for pattern in self._patterns for each in glob.glob(pattern, recursive=True))  # noqa: PTH207
@@ -144,14 +140,14 @@ def _lines(data: bytes) -> tuple[list[bytes], int, int]:
     """The lines in some bytes, each with those that continue it; how many come before the last, and where it begins."""
     lines: list[bytes] = []
     at = last = count = 0
-    for each in data.split(b"\n"):
-        line = each.rstrip(b"\r")
+    for piece in data.split(b"\n"):
+        line = piece.rstrip(b"\r")
         if lines and line.startswith(_CONTINUES) and len(lines[-1]) + len(line) < LONGEST:
             lines[-1] += b"\n" + line
         elif line.strip():
             last, count = at, len(lines)
             lines += [line[begin : begin + LONGEST] for begin in range(0, len(line), LONGEST)]
-        at += len(each) + 1
+        at += len(piece) + 1
     return lines, count, last
 
 

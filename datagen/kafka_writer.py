@@ -159,9 +159,6 @@ class KafkaWriter:
         if self._failed:
             raise self._error(f"{self._failed:,} records were not delivered: {self._reason}")
 
-    def _error(self, what: str) -> NewnormalError:
-        accepted, now = (
-            "a reachable broker and an existing topic",
-            f"stopped; {self.delivered:,} records were delivered",
-        )
-        return NewnormalError("DELIVERY_FAILED", what, self._bootstrap, accepted, now)
+    def _error(self, why: str) -> NewnormalError:
+        now = f"stopped; {self.delivered:,} records were delivered"
+        return NewnormalError("DELIVERY_FAILED", why, self._bootstrap, "a reachable broker and an existing topic", now)

@@ -78,7 +78,7 @@ class Outage:
     def __init__(self, tell: Tell, where: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.reason = ""  # the cause, if it is known
         self._tell, self._where, self._clock = tell, where, clock
-        self._answered, self._told = clock(), 0.0
+        self._answered, self._reported_at = clock(), 0.0
         self._last = Standing(0, 0)
         self._lasted, self._goal = 0.0, 0  # an outage that has ended: its seconds; what is delivered when it is made up
         self._waited = 0
@@ -97,19 +97,19 @@ class Outage:
         now, before = self._clock(), self._last
         self._last = standing
         if not standing.waiting or standing.delivered > before.delivered:
-            if self._told:
-                self._lasted, self._told = self._lasted + now - self._answered, 0.0
+            if self._reported_at:
+                self._lasted, self._reported_at = self._lasted + now - self._answered, 0.0
                 self._waited = standing.delivered - before.delivered + standing.waiting
                 self._goal = before.delivered + self._waited
             self._answered = now
-        elif now - self._answered >= _SILENCE and now - (self._told or float("-inf")) >= _AGAIN:
-            self._told = now
+        elif now - self._answered >= _SILENCE and now - (self._reported_at or float("-inf")) >= _AGAIN:
+            self._reported_at = now
             why = f" ({self.reason})" if self.reason else ""
             self._tell(
                 f"kafka: no answer for {now - self._answered:.0f} s{why}; "
                 f"{standing.waiting:,} records wait {self._where}, trying again"
             )
-        if self._lasted and not self._told and (standing.delivered >= self._goal or not standing.waiting):
+        if self._lasted and not self._reported_at and (standing.delivered >= self._goal or not standing.waiting):
             self._tell(
                 f"kafka: answers again after {self._lasted:.0f} s; "
                 f"the {self._waited:,} records that had waited were delivered"

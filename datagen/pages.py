@@ -40,11 +40,11 @@ class Pages:
 
     def samples(self) -> Samples:
         """The samples of all pages that can be read now."""
-        found: Samples = []
+        read: Samples = []
         for url in self._urls:
             try:
                 answer = self._client.get(url).raise_for_status()
-                found += samples_of(answer.text, str(urlsplit(url).port or ""))
+                read += samples_of(answer.text, str(urlsplit(url).port or ""))
             except (httpx.HTTPError, ValueError) as error:
                 if url not in self._failing:
                     self._failing.add(url)
@@ -53,7 +53,7 @@ class Pages:
                 if url in self._failing:
                     self._failing.remove(url)
                     self._tell(f"{url} is read again")
-        return found
+        return read
 
 
 def samples_of(text: str, port: str = "") -> Samples:

@@ -35,30 +35,30 @@ class Prospects:
     watermark: int
 
     @property
-    def judged(self) -> int:
+    def to_be_judged(self) -> int:
         """The number of all other samples, whose windows are judged, or judged again."""
         return self.samples - self.late - self.ahead - self.early
 
     def lines(self, settings: Settings) -> list[str]:
         """These numbers in words; empty if all samples will be judged."""
-        what, limits, found = f"of {self.samples:,} samples", settings.watermark, list[str]()
+        whole, limits, sentences = f"of {self.samples:,} samples", settings.watermark, list[str]()
         if self.late:
-            found.append(
-                f"{self.late:,} {what} will be dropped as too late: the pipeline has come to {_when(self.watermark)} "
+            sentences.append(
+                f"{self.late:,} {whole} will be dropped as too late: the pipeline has come to {_when(self.watermark)} "
                 f"(its watermark), and windows are open for {settings.window.allowed_lateness} "
                 "(window.allowed_lateness) more"
             )
         if self.ahead:
-            found.append(
-                f"{self.ahead:,} {what} will be dead letters (TIME_AHEAD): they lie more than {limits.max_ahead} ahead "
-                "of the clock (watermark.max_ahead)"
+            sentences.append(
+                f"{self.ahead:,} {whole} will be dead letters (TIME_AHEAD): they lie more than {limits.max_ahead} "
+                "ahead of the clock (watermark.max_ahead)"
             )
         if self.early:
-            found.append(
-                f"{self.early:,} {what} will be dead letters (TIME_TOO_EARLY): they lie before {limits.earliest} "
+            sentences.append(
+                f"{self.early:,} {whole} will be dead letters (TIME_TOO_EARLY): they lie before {limits.earliest} "
                 "(watermark.earliest)"
             )
-        return found
+        return sentences
 
     def refusal(self, settings: Settings, accepted: Sequence[str]) -> NewnormalError:
         """The error that no sample could be judged."""

@@ -38,13 +38,13 @@ def delivered(bootstrap: str, parcels: Iterable[Parcel]) -> set[bytes]:
     by_topic: dict[str, list[Parcel]] = {}
     for parcel in parcels:
         by_topic.setdefault(parcel.topic, []).append(parcel)
-    found: set[bytes] = set()
-    for topic, some in by_topic.items():
-        wanted = {name(parcel, index) for parcel in some for index in parcel.left}
-        since = min(parcel.taken for parcel in some) - _CLOCKS_DIFFER_MS
+    arrived: set[bytes] = set()
+    for topic, of_topic in by_topic.items():
+        sent = {name(parcel, index) for parcel in of_topic for index in parcel.left}
+        since = min(parcel.taken for parcel in of_topic) - _CLOCKS_DIFFER_MS
         for message in _since(bootstrap, topic, since):
-            found |= wanted & {value for key, value in dict(message.headers() or ()).items() if key == HEADER}
-    return found
+            arrived |= sent & {value for key, value in dict(message.headers() or ()).items() if key == HEADER}
+    return arrived
 
 
 def _since(bootstrap: str, topic: str, instant: int) -> Iterator[Message]:

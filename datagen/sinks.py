@@ -53,7 +53,7 @@ class KafkaSink:
     Args:
         writer: Takes the texts.
         namespace: Prefix of the topics.
-        file: The ground truth is also written here, a JSON line a row.
+        file: The ground truth is also written here, one JSON line per row.
     """
 
     def __init__(self, writer: Writer, namespace: str = "", file: TextIO | None = None) -> None:

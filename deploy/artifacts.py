@@ -125,50 +125,51 @@ def elasticsearch_home() -> Path:
     return ensure(ELASTICSEARCH) / f"elasticsearch-{ELASTICSEARCH.version}"
 
 
-def ensure(wanted: ArtifactSet) -> Path:
+def ensure(artifacts: ArtifactSet) -> Path:
     """The directory of a set, after downloading it if it is not there yet; safe in several processes at once."""
-    if wanted.directory.is_dir():
-        return wanted.directory
+    if artifacts.directory.is_dir():
+        return artifacts.directory
     with locked(cache_dir() / "jvm" / ".lock"):
-        if not wanted.directory.is_dir():
-            _download(wanted)
-    return wanted.directory
+        if not artifacts.directory.is_dir():
+            _download(artifacts)
+    return artifacts.directory
 
 
-def _download(wanted: ArtifactSet) -> None:
-    parent = wanted.directory.parent
+def _download(artifacts: ArtifactSet) -> None:
+    parent = artifacts.directory.parent
     parent.mkdir(parents=True, exist_ok=True)
-    if (free := shutil.disk_usage(parent).free) < 4 * wanted.size:
+    free, needed = shutil.disk_usage(parent).free, 4 * artifacts.size
+    if free < needed:
         raise NewnormalError(
             "DISK_FULL",
-            f"{free >> 20} MB free, {4 * wanted.size >> 20} MB needed to download {wanted.name} {wanted.version}",
+            f"{free >> 20} MB free, {needed >> 20} MB needed to download {artifacts.name} {artifacts.version}",
             str(parent),
             "free space there, or XDG_CACHE_HOME naming another place",
             "not downloaded",
         )
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
-    title = f"Downloading {wanted.name} {wanted.version}"
+    title = f"Downloading {artifacts.name} {artifacts.version}"
     if not console.is_terminal:
-        console.print(f"{title} ({wanted.size / 1e6:.0f} MB, once) ...", highlight=False)
-    work = parent / f".ivy-{wanted.name}"
-    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{wanted.name}-") as temporary:
-        target = Path(temporary) / wanted.name
+        console.print(f"{title} ({artifacts.size / 1e6:.0f} MB, once) ...", highlight=False)
+    work = parent / f".ivy-{artifacts.name}"
+    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{artifacts.name}-") as temporary:
+        target = Path(temporary) / artifacts.name
         target.mkdir()
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task(title, total=wanted.size)
+            task = progress.add_task(title, total=artifacts.size)
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
-                    retrieve(wanted.artifacts, target, work, lambda done: progress.update(task, completed=done))
+                    retrieve(artifacts.artifacts, target, work, lambda done: progress.update(task, completed=done))
                     break
                 except NewnormalError as error:
                     if error.code != "DOWNLOAD_FAILED" or attempt == _ATTEMPTS:
                         raise
         shutil.rmtree(work, ignore_errors=True)
-        checksums.check(target, checksums.pinned(wanted.directory.name))
+        checksums.check(target, checksums.pinned(artifacts.directory.name))
         for archive in target.glob("*.zip"):
             _unzip(archive, target)
-        target.rename(wanted.directory)
+        target.rename(artifacts.directory)
     console.print(f"{title}: done", highlight=False)
 
 

@@ -140,20 +140,20 @@ def _bounded(jars: Path, side: Literal["reader", "broker"]) -> Path:
     clients = sorted(jars.glob("kafka-clients-*.jar"))
     if not clients:
         return jars
-    made = place(jars)
-    if made.is_dir():
-        return made
+    directory = place(jars)
+    if directory.is_dir():
+        return directory
     changed = [*clients, *(jars.glob("spark-sql-kafka-*.jar") if side == "reader" else ())]
     with locked(jars.with_name(".lock")), tempfile.TemporaryDirectory(dir=jars.parent, prefix=".bounded-") as temporary:
-        if not made.is_dir():
+        if not directory.is_dir():
             target = Path(temporary) / "jars"
             target.mkdir(mode=0o755)
             for jar in jars.glob("*.jar") if side == "reader" else ():
                 if jar not in changed:
                     shutil.copy2(jar, target)
             _change(changed, target, side)
-            target.rename(made)
-    return made
+            target.rename(directory)
+    return directory
 
 
 def _change(jars: Sequence[Path], target: Path, side: Literal["reader", "broker"]) -> None:

@@ -67,17 +67,17 @@ def pack(
 
 def needed(root: str) -> list[metadata.Distribution]:
     """The distributions that one requires, directly or not, by name; without those that are part of Spark."""
-    found: dict[str, metadata.Distribution] = {}
+    distributions: dict[str, metadata.Distribution] = {}
     project = Path(__file__).parents[1] / "pyproject.toml"
     checkout = root == "newnormal" and project.is_file()  # what was installed may be of an older state of the checkout
     waiting = _names(dependencies(project) if checkout else metadata.distribution(root).requires or ())
     while waiting:
         name = waiting.pop()
-        if name in found or name in OF_SPARK:
+        if name in distributions or name in OF_SPARK:
             continue
-        found[name] = metadata.distribution(name)
-        waiting += _names(found[name].requires or ())
-    return [found[name] for name in sorted(found)]
+        distributions[name] = metadata.distribution(name)
+        waiting += _names(distributions[name].requires or ())
+    return [distributions[name] for name in sorted(distributions)]
 
 
 def _names(requirements: Sequence[str]) -> list[str]:
@@ -116,5 +116,5 @@ def _opened(file: Path, packed: bool) -> tarfile.TarFile:
     return tarfile.open(file, "w:gz", compresslevel=_LEVEL) if packed else tarfile.open(file, "w")
 
 
-def _refused(what: str, file: Path, accepted: str) -> NewnormalError:
-    return NewnormalError("OUTPUT_NOT_WRITABLE", what, str(file), accepted, "nothing was packed")
+def _refused(why: str, file: Path, accepted: str) -> NewnormalError:
+    return NewnormalError("OUTPUT_NOT_WRITABLE", why, str(file), accepted, "nothing was packed")

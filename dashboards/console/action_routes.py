@@ -65,7 +65,7 @@ def action_routes(store: Store, actions: Actions | None, access: Access, standin
     api = APIRouter(prefix="/api")
     missing = "" if actions else "this console only shows: no pipeline takes messages from it"
 
-    def said(request: Request) -> tuple[Actions, str]:
+    def checked_writer(request: Request) -> tuple[Actions, str]:
         """What writes messages, and the name of the operator if a proxy says it."""
         if actions is None:
             raise refused(missing, "a console of `newnormal run`, `newnormal demo` or `newnormal console`")
@@ -84,34 +84,34 @@ def action_routes(store: Store, actions: Actions | None, access: Access, standin
 
     @api.post("/label")
     def label(body: _Label, request: Request) -> dict[str, Any]:
-        writer, _ = said(request)
+        writer, _ = checked_writer(request)
         begin = writer.label(body.entity, body.metric, body.start, body.verdict, body.note)
         standing.forget()
         return {"from": begin}
 
     @api.post("/incident/label")
     def incident_label(body: _IncidentLabel, request: Request) -> dict[str, Any]:
-        writer, _ = said(request)
+        writer, _ = checked_writer(request)
         if (incident := store.incidents.one(body.incident)) is None:
             raise HTTPException(404, "there is no such incident")
         rows = store.incidents.rows(incident, now_ms())
-        each = [(row["entity"], row["metric"], row["since"]) for row in rows]
-        if not each:
+        novel = [(row["entity"], row["metric"], row["since"]) for row in rows]
+        if not novel:
             raise HTTPException(404, "none of its series is known any more")
-        begin = writer.labels(each, body.verdict, body.note)
+        begin = writer.labels(novel, body.verdict, body.note)
         standing.forget()
-        return {"from": begin, "series": len(each)}
+        return {"from": begin, "series": len(novel)}
 
     @api.post("/acknowledgement")
     def acknowledgement(body: _Acknowledgement, request: Request) -> dict[str, Any]:
-        writer, user = said(request)
+        writer, user = checked_writer(request)
         writer.acknowledge(body.incident, body.active, user or body.by, body.note)
         standing.forget()
         return {}
 
     @api.post("/maintenance")
     def maintenance(body: _Maintenance, request: Request) -> dict[str, Any]:
-        writer, _ = said(request)
+        writer, _ = checked_writer(request)
         rule, end = writer.maintain(body.entity, body.minutes, body.note)
         standing.forget()
         return {"rule": rule, "until": end}
@@ -122,6 +122,6 @@ def action_routes(store: Store, actions: Actions | None, access: Access, standin
         metric: Annotated[str, Query(max_length=512)],
         after: Annotated[int, Query(ge=0, le=_LAST)],
     ) -> dict[str, Any]:
-        return {"verdict": store.after(entity, metric, after)}
+        return {"verdict": store.one_series.last(entity, metric, after)}
 
     return api

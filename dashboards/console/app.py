@@ -17,7 +17,6 @@ from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
 from dashboards.console.belief import Beliefs
 from dashboards.console.budget import Promises
-from dashboards.console.budget_routes import budget_routes
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.own_page import own_page
@@ -25,7 +24,6 @@ from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
 from dashboards.console.site_routes import site_routes
 from dashboards.console.standing import Remembered
-from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
@@ -96,9 +94,7 @@ def create_app(
     app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, standing, quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, beliefs, zone))
-    app.include_router(site_routes(store, beliefs))
-    app.include_router(status_routes(store, status))
-    app.include_router(budget_routes(store.budget, standing, promises, status))
+    app.include_router(site_routes(store, beliefs, standing, promises, status))
     app.include_router(version_routes(versions))
     app.include_router(action_routes(store, actions, access, standing))
 

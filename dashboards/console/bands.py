@@ -21,13 +21,13 @@ Point = list[float | None]
 """The number of a span, and the mean value, the lowest lower bound and the highest upper bound in it."""
 
 
-def bands(search: Search, novelties: str, wanted: Mapping[str, tuple[Series, int, int]]) -> dict[str, list[Point]]:
+def bands(search: Search, novelties: str, plots: Mapping[str, tuple[Series, int, int]]) -> dict[str, list[Point]]:
     """Small plots of some series, each over a time of its own, from one search.
 
     Args:
         search: The connection.
         novelties: The alias that novelties are read through.
-        wanted: By a key: the series, and begin and end of the time, epoch milliseconds; of the first `MOST`.
+        plots: By a key: the series, and begin and end of the time, epoch milliseconds; of the first `MOST`.
 
     Returns:
         The points of each key, in order; spans without a value are left out.
@@ -35,15 +35,15 @@ def bands(search: Search, novelties: str, wanted: Mapping[str, tuple[Series, int
     Raises:
         NewnormalError: See `Search.answer`.
     """
-    asked = dict(list(wanted.items())[:MOST])
-    if not asked:
+    first = dict(list(plots.items())[:MOST])
+    if not first:
         return {}
-    aggs = {f"s{i}": _one(*each) for i, each in enumerate(asked.values())}
-    query = {"bool": {"should": [_where(*each) for each in asked.values()], "minimum_should_match": 1}}
+    aggs = {f"s{i}": _one(*plot) for i, plot in enumerate(first.values())}
+    query = {"bool": {"should": [_where(*plot) for plot in first.values()], "minimum_should_match": 1}}
     found = search.answer(novelties, query={"bool": {"filter": [query]}}, size=0, aggs=aggs).get("aggregations", {})
     return {
         key: _points(found.get(f"s{i}", {}).get("spans", {}).get("buckets", []), start, end)
-        for i, (key, (_, start, end)) in enumerate(asked.items())
+        for i, (key, (_, start, end)) in enumerate(first.items())
     }
 
 
@@ -71,7 +71,7 @@ def _one(series: Series, start: int, end: int) -> Document:
 
 def _points(buckets: Sequence[Document], start: int, end: int) -> list[Point]:
     length = step(start, end)
-    rows = [((each["key"] - start) // length, *(_short(each[name]["value"]) for name in _FIELDS)) for each in buckets]
+    rows = [((span["key"] - start) // length, *(_short(span[name]["value"]) for name in _FIELDS)) for span in buckets]
     return [list(row) for row in rows if row[1] is not None]
 
 

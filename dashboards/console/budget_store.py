@@ -31,8 +31,8 @@ class BudgetStore(Reader):
         aggs = {field: {"min": {"field": field}} for field in ("window_start", "event.start")}
         both = f"{self._novelties},{self._incidents}"
         reply = self._search.answer(both, query=within(lte=now), size=0, aggs=aggs)
-        found = [each["value"] for each in reply.get("aggregations", {}).values()]
-        return min((int(each) for each in found if each is not None), default=None)
+        times = [first["value"] for first in reply.get("aggregations", {}).values()]
+        return min((int(time) for time in times if time is not None), default=None)
 
     def written(self, since: int, now: int) -> int:
         """How many incidents were first reported at ``since`` or later, without those merged into others."""
@@ -42,11 +42,11 @@ class BudgetStore(Reader):
     def on_machines(self, machines: Sequence[str], since: int, now: int) -> tuple[list[Document], bool]:
         """The incidents of `written` that were on some of the machines, the newest first, and whether these are all."""
         names = list(machines[:MAX_MACHINES])
-        some = [{"terms": {field: names}} for field in ("machines.entity", "series.entity")]
-        query: Document = {"bool": {"filter": [_opened(since, now), {"bool": {"should": some}}]}}
+        on = [{"terms": {field: names}} for field in ("machines.entity", "series.entity")]
+        query: Document = {"bool": {"filter": [_opened(since, now), {"bool": {"should": on}}]}}
         shown: dict[str, Any] = {"sort": [{"@timestamp": "desc"}], "size": MAX_INCIDENTS + 1, "source_includes": _SHOWN}
-        found = self._search.documents(self._incidents, query=query, **shown) if names else []
-        return found[:MAX_INCIDENTS], len(found) <= MAX_INCIDENTS and len(machines) <= MAX_MACHINES
+        incidents = self._search.documents(self._incidents, query=query, **shown) if names else []
+        return incidents[:MAX_INCIDENTS], len(incidents) <= MAX_INCIDENTS and len(machines) <= MAX_MACHINES
 
 
 def _opened(since: int, now: int) -> Document:

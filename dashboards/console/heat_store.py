@@ -15,10 +15,10 @@ MACHINES = 24
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _STEPS = (
-    *(each * _SECOND for each in (10, 20, 30)),
-    *(each * _MINUTE for each in (1, 2, 5, 10, 15, 20, 30)),
-    *(each * _HOUR for each in (1, 2, 4, 6, 12)),
-    *(each * _DAY for each in (1, 2, 5, 10, 30, 60, 100)),
+    *(count * _SECOND for count in (10, 20, 30)),
+    *(count * _MINUTE for count in (1, 2, 5, 10, 15, 20, 30)),
+    *(count * _HOUR for count in (1, 2, 4, 6, 12)),
+    *(count * _DAY for count in (1, 2, 5, 10, 30, 60, 100)),
 )
 """Lengths of a span that people know, milliseconds."""
 
@@ -57,27 +57,25 @@ class HeatStore(Reader):
         start = start // step * step
         cells = (end - start) // step + 1
         alarms = [{"terms": {"kind": list(ALARM_KINDS)}}, within(gte=start, lte=end)]
-        reply = self._search.answer(
-            self._novelties, query={"bool": {"filter": alarms}}, size=0, aggs=_aggregations(step, ongoing)
-        )
-        found = reply.get("aggregations", {})
+        query, aggs = {"bool": {"filter": alarms}}, _aggregations(step, ongoing)
+        groups = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
         machines = [
             {"name": bucket["key"], "ongoing": of == "ongoing", "cells": _cells(bucket, start, step)}
             for of in ("ongoing", "others")
-            for bucket in found.get(of, {}).get("machines", {}).get("buckets", [])
+            for bucket in groups.get(of, {}).get("machines", {}).get("buckets", [])
         ]
-        count = max(len(machines), found.get("count", {}).get("value", 0))
+        count = max(len(machines), groups.get("count", {}).get("value", 0))
         return {
             "start": start, "end": end, "step": step, "cells": cells, "machines": machines[:MACHINES],
-            "all": _cells(found, start, step), "count": count, "first": first, "last": last,
+            "all": _cells(groups, start, step), "count": count, "first": first, "last": last,
         }  # fmt: skip
 
     def _bounds(self, now: int) -> tuple[int | None, int | None]:
         """The end of the first and of the newest window that is stored, but for those of the future."""
         aggs = {name: {name: {"field": "@timestamp"}} for name in ("min", "max")}
         query = {"bool": {"filter": [within(lte=now + _MINUTE)]}}
-        found = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
-        first, last = (found.get(name, {}).get("value") for name in ("min", "max"))
+        ends = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
+        first, last = (ends.get(name, {}).get("value") for name in ("min", "max"))
         return (None, None) if first is None or last is None else (int(first), int(last))
 
 
@@ -98,7 +96,7 @@ def _aggregations(step: int, ongoing: Sequence[str]) -> Document:
 
 def _cells(bucket: Document, start: int, step: int) -> list[tuple[int, float]]:
     spans = bucket.get("spans", {}).get("buckets", [])
-    return [((each["key"] - start) // step, each["highest"]["value"]) for each in spans]
+    return [((span["key"] - start) // step, span["highest"]["value"]) for span in spans]
 
 
 def _step(length: int) -> int:
@@ -107,4 +105,4 @@ def _step(length: int) -> int:
     >>> _step(0), _step(2_760_000), _step(86_400_000)
     (10000, 60000, 1800000)
     """
-    return next((each for each in _STEPS if each * (CELLS - 1) >= length), -(-length // (CELLS - 1)))
+    return next((step for step in _STEPS if step * (CELLS - 1) >= length), -(-length // (CELLS - 1)))

@@ -44,7 +44,7 @@ def incident_routes(
     """
     api = APIRouter(prefix="/api")
 
-    def found(identity: str) -> tuple[Document, list[Document]]:
+    def with_series(identity: str) -> tuple[Document, list[Document]]:
         """The document of an incident, and its series."""
         incident = store.one(identity)
         if incident is None:
@@ -59,7 +59,7 @@ def incident_routes(
 
     @api.get("/incident")
     def incident(id: Name) -> dict[str, Any]:
-        document, rows = found(id)
+        document, rows = with_series(id)
         now = now_ms()
         begin, end = around(document, max(now, document["updated"]))
         return {
@@ -76,14 +76,18 @@ def incident_routes(
 
     @api.get("/incident/answer")
     def answer(id: Name, after: Annotated[int, Query(ge=0, le=_LAST)]) -> dict[str, Any]:
-        document, rows = found(id)
-        return {"state": document["incident.state"], "revision": document["revision"], **store.judged(rows, after)}
+        document, rows = with_series(id)
+        return {
+            "state": document["incident.state"],
+            "revision": document["revision"],
+            **store.judged_after(rows, after),
+        }
 
     @api.get("/heat")
     def heat_map(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:
         now = now_ms()
         marks = [job["watermark"] for job in status().get("jobs", ()) if job["watermark"] is not None]
-        ongoing = [each["entity"] for one in store.listed() for each in one.get("machines", ())]
+        ongoing = [machine["entity"] for one in store.listed() for machine in one.get("machines", ())]
         length = minutes and minutes * 60_000
         return {"now": now, **heat.heat(now, length, list(dict.fromkeys(ongoing)), min(marks, default=0))}
 

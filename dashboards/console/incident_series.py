@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboards.console.search import Document
-from dashboards.console.words import values, what
+from dashboards.console.words import change, values
 from pipelines.contracts.records.novelty import JOINED
 
 _UNPLOTTED = (JOINED, "logs")
@@ -23,21 +23,21 @@ def rows(incident: Document, alarms: Sequence[Document]) -> list[Document]:
         The series that the incident lists, in its order, each with ``values`` in words. An incident of an earlier
         version lists none: then the series of the alarms, in theirs.
     """
-    stored = {(each["host.name"], each["metric"]): each for each in alarms}
-    listed = incident.get("series") or [_row(each) for each in alarms]
-    known = [stored.get((each["entity"], each["metric"]), {}) for each in listed]
-    return [each | {"_id": alarm.get("_id"), "values": values(each)} for each, alarm in zip(listed, known, strict=True)]
+    stored = {(alarm["host.name"], alarm["metric"]): alarm for alarm in alarms}
+    listed = incident.get("series") or [_row(alarm) for alarm in alarms]
+    firsts = [stored.get((row["entity"], row["metric"]), {}) for row in listed]
+    return [row | {"_id": alarm.get("_id"), "values": values(row)} for row, alarm in zip(listed, firsts, strict=True)]
 
 
 def strongest(incident: Document) -> tuple[str, str] | None:
     """The series of an incident that its card plots: the strongest one that has values; ``None`` if none is known."""
-    listed = [(each["record_score"], each["entity"], each["metric"]) for each in incident.get("series") or ()]
-    known = [each for each in listed if each[2] not in _UNPLOTTED]
-    if known:
-        _, entity, metric = max(known, key=lambda each: each[0])
+    listed = [(row["record_score"], row["entity"], row["metric"]) for row in incident.get("series") or ()]
+    plotted = [row for row in listed if row[2] not in _UNPLOTTED]
+    if plotted:
+        _, entity, metric = max(plotted, key=lambda row: row[0])
         return entity, metric
-    likely = [(each["entity"], each["metric"]) for each in incident.get("candidates") or ()]
-    return next((each for each in likely if each[1] not in _UNPLOTTED), None)
+    likely = [(candidate["entity"], candidate["metric"]) for candidate in incident.get("candidates") or ()]
+    return next((series for series in likely if series[1] not in _UNPLOTTED), None)
 
 
 def over_since(incident: Document) -> int | None:
@@ -59,5 +59,5 @@ def _row(alarm: Document) -> Document:
     since = alarm.get("since") or alarm["window_start"]
     return row | {
         "entity": alarm["host.name"], "since": since, "reported": alarm["@timestamp"], "end": None,
-        "record_score": round(alarm["highest"]), "change": what(alarm),
+        "record_score": round(alarm["highest"]), "change": change(alarm),
     }  # fmt: skip

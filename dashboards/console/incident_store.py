@@ -49,8 +49,7 @@ class IncidentStore(Reader):
 
     def one(self, identity: str) -> Document | None:
         """The incident with this id (``event.id``)."""
-        found = self._search.documents(self._incidents, query={"term": {"event.id": identity}}, size=1)
-        return found[0] if found else None
+        return self._search.first(self._incidents, query={"term": {"event.id": identity}})
 
     def series(self, machines: Sequence[str], start: int, end: int) -> list[Document]:
         """The series of some machines that had an alarm from ``start`` to ``end`` (epoch ms), in the order of onsets.
@@ -59,30 +58,30 @@ class IncidentStore(Reader):
         verdict over all metrics is left out if single series of that machine are among them, but for one that it has
         sent nothing: that stands first.
         """
-        alarms = [{"terms": {"host.name": list(machines)}}, {"terms": {"kind": list(ALARM_KINDS)}}]
-        query = {"bool": {"filter": [*alarms, within(gte=start, lte=end)]}}
+        only = [{"terms": {"host.name": list(machines)}}, {"terms": {"kind": list(ALARM_KINDS)}}]
+        query = {"bool": {"filter": [*only, within(gte=start, lte=end)]}}
         first = {"top_hits": {"size": 1, "sort": [{"@timestamp": "asc"}]}}
         inside = {"onset": {"min": {"field": "@timestamp"}}, "highest": {"max": {"field": "record_score"}}}
         metrics = {"terms": _first_terms("metric"), "aggs": {**inside, "first": first}}
         aggs = {"machines": {"terms": _first_terms("host.name"), "aggs": {**inside, "metrics": metrics}}}
         reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs)
         of_machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
-        found = [_first(bucket) for machine in of_machines for bucket in machine["metrics"]["buckets"]]
-        single = {each["host.name"] for each in found if each["metric"] != JOINED}
-        shown = [each for each in found if _silent(each) or each["metric"] != JOINED or each["host.name"] not in single]
+        alarms = [_first(bucket) for machine in of_machines for bucket in machine["metrics"]["buckets"]]
+        single = {alarm["host.name"] for alarm in alarms if alarm["metric"] != JOINED}
+        shown = [it for it in alarms if _silent(it) or it["metric"] != JOINED or it["host.name"] not in single]
         return sorted(shown, key=_order)[:SERIES]
 
     def rows(self, incident: Document, now: int) -> list[Document]:
         """The series of an incident, as `dashboards.console.incident_series.rows` gives them."""
-        machines = [each["entity"] for each in incident.get("machines", ())]
+        machines = [machine["entity"] for machine in incident.get("machines", ())]
         end = incident.get("event.end") or max(now, incident["updated"])
         return incident_rows(incident, self.series(machines, incident["event.start"], end))
 
     def plotted(self, rows: list[Document], start: int, end: int) -> list[Document]:
         """These series, each of the first `PLOTTED` with ``plot``: see `dashboards.console.bands.bands`."""
-        wanted = {f"{i}": ((each["entity"], each["metric"]), start, end) for i, each in enumerate(rows[:PLOTTED])}
-        found = bands(self._search, self._novelties, wanted)
-        return [each | {"plot": found.get(f"{i}", [])} for i, each in enumerate(rows)]
+        series = {f"{i}": ((row["entity"], row["metric"]), start, end) for i, row in enumerate(rows[:PLOTTED])}
+        plots = bands(self._search, self._novelties, series)
+        return [row | {"plot": plots.get(f"{i}", [])} for i, row in enumerate(rows)]
 
     def carded(self, incidents: list[Document], end: int) -> list[Document]:
         """These incidents, each of the first `CARDS` with ``plot``: its strongest series before and in it.
@@ -91,31 +90,31 @@ class IncidentStore(Reader):
             incidents: Incidents that go on.
             end: End of the plots of those that last, epoch milliseconds.
         """
-        wanted = {}
-        for each in incidents[:CARDS]:
-            if series := strongest(each):
-                wanted[each["event.id"]] = (series, *around(each, end))
-        found = bands(self._search, self._novelties, wanted)
-        return [each | {"plot": _plot(*wanted[name], found[name]) if (name := each["event.id"]) in found else None}
-                for each in incidents]  # fmt: skip
+        cards = {}
+        for incident in incidents[:CARDS]:
+            if series := strongest(incident):
+                cards[incident["event.id"]] = (series, *around(incident, end))
+        plots = bands(self._search, self._novelties, cards)
+        return [it | {"plot": _plot(*cards[name], plots[name]) if (name := it["event.id"]) in plots else None}
+                for it in incidents]  # fmt: skip
 
-    def judged(self, rows: list[Document], after: int) -> Document:
+    def judged_after(self, rows: list[Document], after: int) -> Document:
         """Of how many of some series there is a verdict on a window that ended after a time, and how many have ended.
 
         Returns:
             ``of``, how many series were asked about (at most `PLOTTED`), ``judged`` and ``closed``.
         """
         asked = rows[:PLOTTED]
-        of = {"bool": {"should": [_of(each) for each in asked], "minimum_should_match": 1}}
+        of = {"bool": {"should": [_of(row) for row in asked], "minimum_should_match": 1}}
         closed = {"closed": {"filter": {"term": {"incident.state": "closed"}}}}
-        metrics = {"terms": {"field": "metric", "size": _MOST}, "aggs": closed}
-        aggs = {"machines": {"terms": {"field": "host.name", "size": _MOST}, "aggs": {"metrics": metrics}}}
+        of_metrics = {"terms": {"field": "metric", "size": _MOST}, "aggs": closed}
+        aggs = {"machines": {"terms": {"field": "host.name", "size": _MOST}, "aggs": {"metrics": of_metrics}}}
         query = {"bool": {"filter": [of, within(gt=after)]}}
         reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs) if asked else {}
         machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
-        found = [bucket for machine in machines for bucket in machine["metrics"]["buckets"]]
-        ended = sum(bucket["closed"]["doc_count"] > 0 for bucket in found)
-        return {"of": len(asked), "judged": len(found), "closed": ended}
+        metrics = [bucket for machine in machines for bucket in machine["metrics"]["buckets"]]
+        ended = sum(bucket["closed"]["doc_count"] > 0 for bucket in metrics)
+        return {"of": len(asked), "judged": len(metrics), "closed": ended}
 
 
 def around(incident: Document, now: int) -> tuple[int, int]:

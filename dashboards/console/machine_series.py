@@ -26,9 +26,9 @@ def listed(stored: Sequence[Document], believed: Sequence[dict[str, Any]], spark
         ``kind``, ``metric_kind``), ``open_since`` while it is in an open incident, ``highest``, ``spark``, and while it
         is learned ``windows`` and ``needed``.
     """
-    rows = {each["metric"]: each | {"open_since": _open_since(each)} for each in stored}
-    for each in believed:
-        metric, windows, state = each["metric"], each["windows"], each["state"]
+    rows = {document["metric"]: document | {"open_since": _open_since(document)} for document in stored}
+    for belief in believed:
+        metric, windows, state = belief["metric"], belief["windows"], belief["state"]
         row = rows.setdefault(metric, {"metric": metric, "highest": None, "spark": [], "open_since": None})
         if windows:
             _take_windows(row, windows, sparks, joined=metric == JOINED)
@@ -40,7 +40,7 @@ def listed(stored: Sequence[Document], believed: Sequence[dict[str, Any]], spark
             row["open_since"] = _open_since(state)
         if row.setdefault("kind", "learning") == "learning":
             seen = len(windows) or (state or {}).get("values", 0)  # a machine as a whole has no windows of its own
-            row.update(windows=min(seen, each["needed"]), needed=each["needed"])
+            row.update(windows=min(seen, belief["needed"]), needed=belief["needed"])
     return sorted(rows.values(), key=_order)
 
 

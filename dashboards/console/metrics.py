@@ -17,8 +17,8 @@ _COUNTERS = {
     "dead_lettered": "Records that could not be handled",
 }
 _GAUGES = {
-    "rate_in": ("records_in_per_second", "Records a second read, over the last ten seconds", 1.0),
-    "rate_out": ("records_out_per_second", "Records a second written, over the last ten seconds", 1.0),
+    "rate_in": ("records_in_per_second", "Records per second read, over the last ten seconds", 1.0),
+    "rate_out": ("records_out_per_second", "Records per second written, over the last ten seconds", 1.0),
     "lag": ("lag_messages", "Kafka messages not read yet", 1.0),
     "watermark": ("watermark_timestamp_seconds", "Event time up to which input is complete", 1e-3),
     "state_bytes": ("state_bytes", "Size of the keyed state", 1.0),

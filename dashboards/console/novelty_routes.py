@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 
 from dashboards.console.store import POINTS, Store
-from dashboards.console.words import what
+from dashboards.console.words import change
 from engine.clock import now_ms
 from pipelines.contracts.explanations import explain
 from pipelines.contracts.records.novelty import NoveltyKind
@@ -38,26 +38,25 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         min_score: Annotated[float, Query(ge=0, le=100)] = 0.0,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     ) -> dict[str, Any]:
-        newest = [each | {"what": what(each)} for each in store.newest(kind or (), entity, min_score, limit)]
+        newest = [it | {"what": change(it)} for it in store.newest(kind or (), entity, min_score, limit)]
         return {"now": now_ms(), "novelties": newest, "counts": store.counts(entity, min_score)}
 
     @api.get("/novelty")
     def novelty(
         id: Annotated[str, Query(max_length=512)], zoom: Annotated[int, Query(ge=1, le=256)] = 1
     ) -> dict[str, Any]:
-        found = store.one(id)
-        if found is None:
+        shown = store.one(id)
+        if shown is None:
             raise HTTPException(404, "there is no such novelty")
-        end, place = found["@timestamp"], (found["host.name"], found["metric"])
-        width = max(1, end - found["window_start"], store.pace(*place, end))
+        end, place = shown["@timestamp"], (shown["host.name"], shown["metric"])
+        width = max(1, end - shown["window_start"], store.pace(*place, end))
         start = end - _BEFORE * width * zoom
-        if end - _LONG * width < (onset := found.get("since") or end):
+        if end - _LONG * width < (onset := shown.get("since") or end):
             start = min(start, onset - (_QUIET + 1) * width)
         span = max(0, start), min(_LAST, end + _AFTER * width * zoom)
         points = store.series(*place, *span)
-        explanation = explain(found, zone)
-        shown = {"novelty": found, "explanation": explanation, "span": span, "series": points, "zone": zone}
-        return {"now": now_ms(), **shown}
+        answer = {"novelty": shown, "explanation": explain(shown, zone), "span": span, "series": points, "zone": zone}
+        return {"now": now_ms(), **answer}
 
     @api.get("/series")
     def series(

@@ -29,6 +29,6 @@ def own_page(request: Request) -> None:
         raise refused(f"the header {HEADER} is missing", f"{HEADER}: console")
 
 
-def refused(what: str, accepted: str) -> NewnormalError:
+def refused(why: str, accepted: str) -> NewnormalError:
     """The error of a request that is not carried out."""
-    return NewnormalError("ACTION_REFUSED", what, "console", accepted, "nothing was written")
+    return NewnormalError("ACTION_REFUSED", why, "console", accepted, "nothing was written")

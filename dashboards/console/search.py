@@ -27,8 +27,8 @@ class Search:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        some: dict[str, Any] = {"request_timeout": 10, "max_retries": 1, "retry_on_timeout": False}
-        self._client = elasticsearch_client(url, **some) if url else None
+        limits: dict[str, Any] = {"request_timeout": 10, "max_retries": 1, "retry_on_timeout": False}
+        self._client = elasticsearch_client(url, **limits) if url else None
 
     def answer(self, index: str, **request: Any) -> Document:
         """The answer to one search; an index that does not exist yet has no documents.
@@ -40,17 +40,21 @@ class Search:
         if self._client is None:
             return {"hits": {"hits": []}}
         try:
-            found = self._client.search(index=index, ignore_unavailable=True, allow_no_indices=True, **request)
+            reply = self._client.search(index=index, ignore_unavailable=True, allow_no_indices=True, **request)
         except (TransportError, ApiError) as error:
             now = "nothing is shown until it answers"
             if _code(error) == REFUSED:
                 raise NewnormalError(REFUSED, str(error)[:1_000], "elasticsearch.url", now=now) from None
             raise unusable(error, self._url, now) from None
-        return dict(found.body)
+        return dict(reply.body)
 
     def documents(self, index: str, **request: Any) -> list[Document]:
         """The documents that a search finds, each with its `_id`; raises what `answer` raises."""
         return [{"_id": hit["_id"], **hit["_source"]} for hit in self.answer(index, **request)["hits"]["hits"]]
+
+    def first(self, index: str, **request: Any) -> Document | None:
+        """The first document that a search finds, if there is one; raises what `answer` raises."""
+        return next(iter(self.documents(index, size=1, **request)), None)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -46,7 +46,7 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
         seen, why = asked(beliefs, lambda them: them.series(entity, metric), NOTHING)
         windows = seen["windows"]
         ends = [newest["@timestamp"]] if newest else []
-        ends += [each["window_end"] for each in windows[-1:]]
+        ends += [window["window_end"] for window in windows[-1:]]
         until = end or max(ends, default=now_ms())
         start = until - hours * _HOUR
         points = completed(store.series(entity, metric, start, until), windows, start, until)
@@ -69,20 +69,20 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
     def machine(name: Name, hours: Annotated[int, Query(ge=1, le=720)] = 24) -> dict[str, Any]:
         now, of = now_ms(), store.one_series
         believed, why = asked(beliefs, lambda them: them.machine(name, LISTED), list[dict[str, Any]]())
-        ends = [each["windows"][-1]["window_end"] for each in believed if each["windows"]]
+        ends = [series["windows"][-1]["window_end"] for series in believed if series["windows"]]
         ends += [newest["@timestamp"]] if (newest := of.last(name)) else []
         last = max(ends, default=None)
         end = max(now, last or 0)
         start = end - hours * _HOUR
-        begins = [at for each in believed for at in (window["window_end"] for window in each["windows"]) if at >= start]
+        begins = [at for it in believed for at in (window["window_end"] for window in it["windows"]) if at >= start]
         begins += [at] if (at := of.first(name, start, end)) else []
         span = min(begins, default=start), max([last or end, *begins])
         sparks = Sparks(*span)
         stored, count = of.of_machine(name, start, end, sparks)
-        series = listed(stored, believed, sparks)
+        rows = listed(stored, believed, sparks)
         return {
             "now": now, "hours": hours, "last": last, "span": span, "missing": why,
-            "series": series[:LISTED], "series_count": max(count, len(series)), "sparks": SPARKS,
+            "series": rows[:LISTED], "series_count": max(count, len(rows)), "sparks": SPARKS,
             "incidents": of.incidents(name), "logs": of.logs(name, start, end),
             "most": {"incidents": INCIDENTS, "logs": LINES},
         }  # fmt: skip
@@ -92,5 +92,5 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
 
 def _kind(newest: Document | None, windows: Sequence[Document]) -> str:
     """The kind of a metric, which decides the unit of its values."""
-    known = [each.get("metric_kind") for each in ([newest] if newest else []) + list(windows[-1:])]
-    return str(next((kind for kind in known if kind), "gauge"))
+    kinds = [document.get("metric_kind") for document in ([newest] if newest else []) + list(windows[-1:])]
+    return str(next((kind for kind in kinds if kind), "gauge"))

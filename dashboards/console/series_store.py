@@ -25,16 +25,15 @@ _NEWEST = [{"@timestamp": "desc"}]
 class SeriesStore(Reader):
     """Series and machines in one Elasticsearch."""
 
-    def last(self, entity: str, metric: str = "") -> Document | None:
-        """The newest verdict on a series or, without a metric, on any series of a machine.
+    def last(self, entity: str, metric: str = "", after: int = 0) -> Document | None:
+        """The newest verdict on a series or, without a metric, on any series of a machine, in windows that ended later.
 
         Raises:
             NewnormalError: see `Search.answer` (so do all methods).
         """
         of = [_machine(entity), *([{"term": {"metric": metric}}] if metric else [])]
-        query = {"bool": {"filter": of}}
-        found = self._search.documents(self._novelties, query=query, sort=_NEWEST, size=1)
-        return found[0] if found else None
+        query = {"bool": {"filter": [*of, within(gt=after)]}}
+        return self._search.first(self._novelties, query=query, sort=_NEWEST)
 
     def news(self, entity: str, metric: str, start: int, end: int) -> list[Document]:
         """What was novel in a series in windows that ended from ``start`` to ``end`` (epoch ms), the newest first."""
@@ -51,8 +50,8 @@ class SeriesStore(Reader):
     def first(self, entity: str, start: int, end: int) -> int | None:
         """End of the first stored window of a machine from ``start`` to ``end``, epoch ms."""
         query = {"bool": {"filter": [_machine(entity), within(gte=start, lte=end)]}}
-        found = self._search.documents(self._novelties, query=query, sort=[{"@timestamp": "asc"}], size=1)
-        return found[0]["@timestamp"] if found else None
+        earliest = self._search.first(self._novelties, query=query, sort=[{"@timestamp": "asc"}])
+        return earliest["@timestamp"] if earliest else None
 
     def of_machine(self, entity: str, start: int, end: int, sparks: Sparks) -> tuple[list[Document], int]:
         """The series of a machine that have a document from ``start`` to ``end``, the most novel first.

@@ -36,24 +36,23 @@ class SimilarStore(Reader):
         not_it = [{"term": {"event.id": incident["event.id"]}}, {"term": {"incident.state": "merged"}}]
         earlier = {"range": {"event.start": {"lt": incident["event.start"], "format": "epoch_millis"}}}
         query = {"bool": {"should": should, "minimum_should_match": 1, "must_not": not_it, "filter": [earlier]}}
-        found = self._search.documents(
-            self._incidents, query=query, sort=[{"event.start": "desc"}, {"event.id": "asc"}], size=_READ
-        )
-        ranked = [(_common(machines, _machines(each)), _common(metrics, _metrics(each)), each) for each in found]
-        ranked.sort(key=lambda each: (-2 * each[0] - each[1], -each[2]["event.start"]))
+        sort = [{"event.start": "desc"}, {"event.id": "asc"}]
+        found = self._search.documents(self._incidents, query=query, sort=sort, size=_READ)
+        ranked = [(_common(machines, _machines(other)), _common(metrics, _metrics(other)), other) for other in found]
+        ranked.sort(key=lambda rank: (-2 * rank[0] - rank[1], -rank[2]["event.start"]))
         return [
-            {name: each.get(name) for name in _SHOWN}
-            | {"machines": sorted(machines & _machines(each))[:3], "metrics": sorted(metrics & _metrics(each))[:3]}
-            for _, _, each in ranked[:SIMILAR]
+            {name: other.get(name) for name in _SHOWN}
+            | {"machines": sorted(machines & _machines(other))[:3], "metrics": sorted(metrics & _metrics(other))[:3]}
+            for _, _, other in ranked[:SIMILAR]
         ]
 
 
 def _machines(incident: Document) -> set[str]:
-    return {each["entity"] for each in incident.get("machines") or ()}
+    return {machine["entity"] for machine in incident.get("machines") or ()}
 
 
 def _metrics(incident: Document) -> set[str]:
-    return {each["metric"] for each in incident.get("metrics") or ()}
+    return {metric["metric"] for metric in incident.get("metrics") or ()}
 
 
 def _common(texts: Iterable[str], others: Iterable[str]) -> float:

@@ -47,7 +47,7 @@ class Remembered:
     def labels(self) -> tuple[list[Document], str]:
         """All labels, and why they are not known; the reason is empty if they are."""
         try:
-            return list(self._known()["labels"]), self._missing()
+            return list(self._standing()["labels"]), self._missing()
         except NewnormalError as error:
             return [], error.code
 
@@ -61,36 +61,37 @@ class Remembered:
             ``acknowledged``, what was said of it, and ``told``, the messages on it, the oldest first; and ``missing``,
             why nothing is known, else empty.
         """
-        machines = [each["entity"] for each in incident.get("machines") or ()]
+        machines = [machine["entity"] for machine in incident.get("machines") or ()]
         try:
-            known = self._known()
+            standing = self._standing()
         except NewnormalError as error:
             nothing: dict[str, Any] = {name: [] for name in ("rules", "labels", "moves", "acknowledged", "told")}
             return nothing | {"parents": {}, "needs": {}, "missing": error.code}
         start, end = incident["event.start"], incident.get("event.end") or now
-        rules = [each for each in known["rules"] if _in_force(each, start, end) and _on(each, machines)]
-        labels = [each for each in known["labels"] if each["host.name"] in machines]
-        placed = [each for each in known["placements"] if each["host.name"] in machines]
-        said = [each for each in known.get("acknowledgements", ()) if each["event.id"] == incident["event.id"]]
-        told = [each for each in known.get("told", ()) if incident["event.id"] in each["incidents"]]
-        went = [each for each in placed if each.get("moved_from")]
-        moves = [each for each in went if start - _BEFORE <= (each.get("moved") or each["@timestamp"]) <= end]
+        identity = incident["event.id"]
+        rules = [rule for rule in standing["rules"] if _in_force(rule, start, end) and _on(rule, machines)]
+        labels = [label for label in standing["labels"] if label["host.name"] in machines]
+        placed = [place for place in standing["placements"] if place["host.name"] in machines]
+        acknowledged = [one for one in standing.get("acknowledgements", ()) if one["event.id"] == identity]
+        messages = [message for message in standing.get("told", ()) if identity in message["incidents"]]
+        went = [place for place in placed if place.get("moved_from")]
+        moves = [place for place in went if start - _BEFORE <= (place.get("moved") or place["@timestamp"]) <= end]
         return {
-            "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
-            "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},
+            "rules": rules[:_MOST], "labels": sorted(labels, key=lambda label: -label["event.created"])[:_MOST],
+            "parents": {place["host.name"]: place["parent"] for place in placed if place.get("parent")},
             "needs": {
-                each["host.name"]: some
-                for each in placed
-                if (some := [name for name in each.get("depends_on", ()) if name in machines])
+                place["host.name"]: needed
+                for place in placed
+                if (needed := [name for name in place.get("depends_on", ()) if name in machines])
             },
-            "moves": moves[:_MOST], "acknowledged": said[-_MOST:], "told": told[-_MOST:],
+            "moves": moves[:_MOST], "acknowledged": acknowledged[-_MOST:], "told": messages[-_MOST:],
             "missing": self._missing(),
         }  # fmt: skip
 
     def _missing(self) -> str:
         return "" if self._actions else "this console reads no topics"
 
-    def _known(self) -> dict[str, list[Document]]:
+    def _standing(self) -> dict[str, list[Document]]:
         if self._actions is None:
             return {"rules": [], "labels": [], "placements": []}
         with self._lock:

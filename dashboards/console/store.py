@@ -55,8 +55,7 @@ class Store:
 
     def one(self, identity: str) -> Document | None:
         """The novelty with this `_id`."""
-        found = self._hits(query={"ids": {"values": [identity]}}, size=1)
-        return found[0] if found else None
+        return self._connection.first(self._index, query={"ids": {"values": [identity]}})
 
     def series(self, entity: str, metric: str, start: int, end: int, limit: int | None = None) -> list[Document]:
         """Actual, typical, lower, upper, score and kind of each window that ended from ``start`` to ``end``, in order.
@@ -69,13 +68,6 @@ class Store:
         if len(found) <= most:
             return [{name: each.get(name) for name in _SHOWN} for each in found]
         return self._summary(query, start, (end - start) // most + 1)
-
-    def after(self, entity: str, metric: str, time: int) -> Document | None:
-        """The newest verdict on a window that ended after a time, of a series or, with ``""``, of a whole machine."""
-        of = [{"term": {"host.name": entity}}, *([{"term": {"metric": metric}}] if metric else [])]
-        query = {"bool": {"filter": [*of, within(gte=time + 1)]}}
-        found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=1)
-        return found[0] if found else None
 
     def pace(self, entity: str, metric: str, end: int) -> int:
         """Usual distance, in milliseconds, of the windows of a series up to ``end``; 0 if there are too few."""
@@ -102,10 +94,8 @@ class Store:
 
     def last(self) -> int | None:
         """The end of the newest window that is stored, epoch milliseconds."""
-        found = self._hits(
-            query={"match_all": {}}, sort=[{"@timestamp": "desc"}], size=1, source_includes=["@timestamp"]
-        )
-        return found[0]["@timestamp"] if found else None
+        newest = self._connection.first(self._index, sort=[{"@timestamp": "desc"}], source_includes=["@timestamp"])
+        return newest["@timestamp"] if newest else None
 
     def counts(self, entity: str = "", min_score: float = 0.0) -> dict[str, int]:
         """Documents of each kind among which `newest` chooses with these arguments."""

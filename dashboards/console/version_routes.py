@@ -31,39 +31,39 @@ def version_routes(versions: Versions | None) -> APIRouter:
     api = APIRouter(prefix="/api")
     comparisons = Comparisons(versions) if versions else None
 
-    def known() -> Comparisons:
+    def all_comparisons() -> Comparisons:
         if comparisons is None:
             raise HTTPException(404, "this console knows no versions")
         return comparisons
 
     @api.get("/versions")
     def listed() -> dict[str, Any]:
-        found = versions.listed() if versions else []
-        return {"now": now_ms(), "known": versions is not None, "versions": found}
+        rows = versions.listed() if versions else []
+        return {"now": now_ms(), "known": versions is not None, "versions": rows}
 
     @api.post("/comparison")
     def begin(both: _Both) -> dict[str, Any]:
-        known().begin(both.first, both.second)
-        return known().found(both.first, both.second) | {"found": None}
+        all_comparisons().begin(both.first, both.second)
+        return all_comparisons().state(both.first, both.second) | {"found": None}
 
     @api.get("/comparison")
     def comparison(first: Name, second: Name) -> dict[str, Any]:
-        work = known().found(first, second)
-        if (found := work["found"]) is not None:
-            work = work | {"found": {**found, "differences": [_without_points(each) for each in found["differences"]]}}
+        work = all_comparisons().state(first, second)
+        if (figures := work["found"]) is not None:
+            work |= {"found": {**figures, "differences": [_without_points(one) for one in figures["differences"]]}}
         return work | {"now": now_ms()}
 
     @api.get("/comparison/difference")
     def difference(first: Name, second: Name, at: Annotated[int, Query(ge=0, le=1_000)]) -> dict[str, Any]:
-        found = known().found(first, second)["found"]
-        if found is None or at >= len(found["differences"]):
+        figures = all_comparisons().state(first, second)["found"]
+        if figures is None or at >= len(figures["differences"]):
             raise HTTPException(404, "there is no such difference; the versions may have been compared anew")
-        return dict(found["differences"][at])
+        return dict(figures["differences"][at])
 
     return api
 
 
 def _without_points(difference: dict[str, Any]) -> dict[str, Any]:
     """A difference without its series, which are asked for when a reader opens it."""
-    versions = [{"version": each["version"], "reason": each["reason"]} for each in difference["versions"]]
+    versions = [{"version": side["version"], "reason": side["reason"]} for side in difference["versions"]]
     return {**difference, "versions": versions}

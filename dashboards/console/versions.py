@@ -47,7 +47,7 @@ class Versions(Protocol):
 class _Work:
     since: int
     done: threading.Event = field(default_factory=threading.Event)
-    found: dict[str, Any] | None = None
+    figures: dict[str, Any] | None = None
     error: NewnormalError | None = None
 
 
@@ -72,7 +72,7 @@ class Comparisons:
         """
         names = (first, second)
         with self._lock:
-            busy = next((each for each, work in self._work.items() if not work.done.is_set()), None)
+            busy = next((pair for pair, work in self._work.items() if not work.done.is_set()), None)
             if busy == names:
                 return
             if busy:
@@ -84,7 +84,7 @@ class Comparisons:
                 del self._work[old]
         threading.Thread(target=self._compare, args=(names, work), daemon=True, name="comparison").start()
 
-    def found(self, first: str, second: str) -> dict[str, Any]:
+    def state(self, first: str, second: str) -> dict[str, Any]:
         """How far the comparison of two versions is.
 
         Returns:
@@ -102,11 +102,11 @@ class Comparisons:
             return {"state": "running", "since": work.since, "found": None}
         if work.error is not None:
             raise work.error
-        return {"state": "done", "since": work.since, "found": work.found}
+        return {"state": "done", "since": work.since, "found": work.figures}
 
     def _compare(self, names: tuple[str, str], work: _Work) -> None:
         try:
-            work.found = self._versions.compared(*names)
+            work.figures = self._versions.compared(*names)
         except NewnormalError as error:
             work.error = error
         except Exception as error:

@@ -11,14 +11,14 @@ _NAMED = 2
 _QUIET = ("normal", "learning", "recovered")
 
 
-def what(novelty: Document) -> str:
+def change(novelty: Document) -> str:
     """What a verdict says, in a few words.
 
-    >>> what({"metric": "cpu", "kind": "anomaly", "actual": 380.0, "typical": 100.0})
+    >>> change({"metric": "cpu", "kind": "anomaly", "actual": 380.0, "typical": 100.0})
     '3.8 × the usual'
-    >>> what({"metric": "disk", "metric_kind": "ratio", "kind": "normal", "actual": 0.225})
+    >>> change({"metric": "disk", "metric_kind": "ratio", "kind": "normal", "actual": 0.225})
     '22.5 %'
-    >>> what({"metric": "_machine", "kind": "anomaly", "influencers": {"net": 0.1, "cpu": 0.6, "disk": 0.3}})
+    >>> change({"metric": "_machine", "kind": "anomaly", "influencers": {"net": 0.1, "cpu": 0.6, "disk": 0.3}})
     'cpu, disk and 1 more together'
     """
     kind, metric = novelty["kind"], novelty["metric"]
@@ -44,10 +44,10 @@ def values(series: Document) -> str:
     actual, typical, *band = (series.get(name) for name in ("actual", "typical", "lower", "upper"))
     if actual is None:
         return ""
-    known = [abs(each) for each in (actual, typical, *band) if each is not None]
+    sizes = [abs(number) for number in (actual, typical, *band) if number is not None]
     low, high = band
     width = None if low is None or high is None else high - low
-    scale = Scale(width, series.get("metric_kind") or "gauge", max(known), series.get("metric") or "")
+    scale = Scale(width, series.get("metric_kind") or "gauge", max(sizes), series.get("metric") or "")
     if low is None or high is None:
         return scale(actual) if typical is None else f"{scale(actual)}, usual: {scale(typical)}"
     return f"{scale(actual)}, usual: {scale.span(low, high)}"

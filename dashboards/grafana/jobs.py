@@ -71,11 +71,11 @@ PANELS = (
         "sum(newnormal_notify_waiting)", warn=10, width=4,
     ),
     JobPanel(
-        "Records read", "Records a second of each job.",
+        "Records read", "Records per second of each job.",
         "newnormal_job_records_in_per_second", _JOB, "eps",
     ),
     JobPanel(
-        "Records written", "Records a second of each job.",
+        "Records written", "Records per second of each job.",
         "newnormal_job_records_out_per_second", _JOB, "eps",
     ),
     JobPanel(
@@ -95,11 +95,11 @@ PANELS = (
         "newnormal_job_checkpoint_age_seconds", _JOB, "s",
     ),
     JobPanel(
-        "Late records", "Records a second that came after the allowed lateness, and are in no window.",
+        "Late records", "Records per second that came after the allowed lateness, and are in no window.",
         "rate(newnormal_job_late_total[$__rate_interval])", _JOB, "eps",
     ),
     JobPanel(
-        "Dead letters by job", "Records a second that could not be used.",
+        "Dead letters by job", "Records per second that could not be used.",
         "rate(newnormal_job_dead_lettered_total[$__rate_interval])", _JOB, "eps",
     ),
     JobPanel(
@@ -121,16 +121,16 @@ PANELS = (
         "newnormal_novelties_open", "{{kind}}",
     ),
     JobPanel(
-        "Documents stored", "Documents a second that were stored in Elasticsearch.",
+        "Documents stored", "Documents per second that were stored in Elasticsearch.",
         "rate(newnormal_indexed_total[$__rate_interval])", "documents", "wps",
     ),
     JobPanel("Timers", "Timers that have not fired yet.", "newnormal_job_timers", _JOB),
     JobPanel(
-        "Notifications", "Messages a second that each channel took.",
+        "Notifications", "Messages per second that each channel took.",
         "rate(newnormal_notify_sent_total[$__rate_interval])", "{{channel}}", "mps",
     ),
     JobPanel(
-        "Notifications that failed", "Attempts a second at which a channel did not take a message.",
+        "Notifications that failed", "Attempts per second at which a channel did not take a message.",
         "rate(newnormal_notify_failed_total[$__rate_interval])", "{{channel}}", "mps",
     ),
     JobPanel(
@@ -147,15 +147,15 @@ PANELS = (
 def jobs_panels() -> list[Model]:
     """The panels of the dashboard with their places, numbered from 1."""
     x = y = tallest = 0
-    found = []
+    models = []
     for number, panel in enumerate(PANELS, 1):
         height = 8 if panel.legend else 4
         if x + panel.width > _COLUMNS:
             x, y, tallest = 0, y + tallest, 0
         where = {"x": x, "y": y, "w": panel.width, "h": height}
-        found.append({"id": number, "gridPos": where, **(_lines(panel) if panel.legend else _number(panel))})
+        models.append({"id": number, "gridPos": where, **(_lines(panel) if panel.legend else _number(panel))})
         x, tallest = x + panel.width, max(tallest, height)
-    return found
+    return models
 
 
 def source_variable() -> Model:

@@ -128,36 +128,36 @@ def _panel(dashboard: Dashboard, panel: Panel, site: Site) -> Model:
 
 def _defaults(panel: Panel, site: Site) -> Model:
     measure = None if isinstance(panel.query, Documents) else panel.query.measures[0]
-    found: Model = {"unit": _unit(measure)}
+    defaults: Model = {"unit": _unit(measure)}
     if measure and measure.format == "score":
-        found |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
+        defaults |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
         if panel.visual == "heat map":
-            found["color"] = {"mode": "thresholds"}
+            defaults["color"] = {"mode": "thresholds"}
     if panel.visual == "bars":
-        found["custom"] = {"drawStyle": "bars", "fillOpacity": 80, "stacking": {"mode": "normal", "group": "A"}}
+        defaults["custom"] = {"drawStyle": "bars", "fillOpacity": 80, "stacking": {"mode": "normal", "group": "A"}}
     elif panel.visual == "lines":
-        found["custom"] = {"drawStyle": "line", "spanNulls": False}
+        defaults["custom"] = {"drawStyle": "line", "spanNulls": False}
     if panel.visual == "heat map" and panel.drill and not isinstance(panel.query, Documents):
-        (split,) = (each for each in panel.query.buckets if isinstance(each, Top))
-        found["links"] = [_link(panel, split.field, '${__field.labels["' + split.field + '"]}', site)]
-    return found
+        (split,) = (bucket for bucket in panel.query.buckets if isinstance(bucket, Top))
+        defaults["links"] = [_link(panel, split.field, '${__field.labels["' + split.field + '"]}', site)]
+    return defaults
 
 
 def _overrides(panel: Panel, site: Site) -> list[Model]:
     if isinstance(panel.query, Documents) or panel.visual != "table":
         return []
-    found = []
+    overrides = []
     measures = measures_of(panel)
-    for each in measures:
-        named: list[Model] = [{"id": "displayName", "value": each.title}, {"id": "unit", "value": _unit(each)}]
-        found.append({"matcher": {"id": "byName", "options": column_name(each, measures)}, "properties": named})
+    for measure in measures:
+        named: list[Model] = [{"id": "displayName", "value": measure.title}, {"id": "unit", "value": _unit(measure)}]
+        overrides.append({"matcher": {"id": "byName", "options": column_name(measure, measures)}, "properties": named})
     for bucket in panel.query.buckets:
         if isinstance(bucket, Top):
             named = [{"id": "displayName", "value": bucket.title or bucket.field}]
             if panel.drill:
                 named.append({"id": "links", "value": [_link(panel, bucket.field, "${__value.raw}", site)]})
-            found.append({"matcher": {"id": "byName", "options": bucket.field}, "properties": named})
-    return found
+            overrides.append({"matcher": {"id": "byName", "options": bucket.field}, "properties": named})
+    return overrides
 
 
 def _link(panel: Panel, field: str, value: str, site: Site) -> Model:

@@ -33,13 +33,13 @@ VARIABLES = {
 def measures_of(panel: Panel) -> list[Measure]:
     """The measures that Grafana can show: its newest values (`top_metrics`) are no part of each Elasticsearch."""
     assert not isinstance(panel.query, Documents)
-    return [each for each in panel.query.measures if each.operation != "newest"]
+    return [measure for measure in panel.query.measures if measure.operation != "newest"]
 
 
 def column_name(measure: Measure, measures: list[Measure]) -> str:
     """The name of the column of a measure in the table that the data source gives."""
     kind = _TYPES[measure.operation]
-    several = sum(each.operation == measure.operation for each in measures) > 1
+    several = sum(other.operation == measure.operation for other in measures) > 1
     return f"{_NAMES[kind]} {measure.field}" if several and measure.field else _NAMES[kind]
 
 
@@ -52,9 +52,9 @@ def target(dashboard: Dashboard, panel: Panel, site: Site, source: str) -> Targe
         site: The installation.
         source: Uid of the data source.
     """
-    chosen = " AND ".join(f"{each.field}:${VARIABLES[each.field]}" for each in dashboard.controls)
+    chosen = " AND ".join(f"{control.field}:${VARIABLES[control.field]}" for control in dashboard.controls)
     query = " AND ".join(part for part in (lucene(panel.query.where), chosen) if part) or "*"
-    found: Target = {
+    model: Target = {
         "refId": "A",
         "datasource": {"type": "elasticsearch", "uid": source},
         "query": query,
@@ -62,25 +62,25 @@ def target(dashboard: Dashboard, panel: Panel, site: Site, source: str) -> Targe
         "alias": "",
     }
     if isinstance(panel.query, Documents):
-        return found | {"metrics": [{"id": "1", "type": "raw_data", "settings": {"size": "500"}}], "bucketAggs": []}
+        return model | {"metrics": [{"id": "1", "type": "raw_data", "settings": {"size": "500"}}], "bucketAggs": []}
     measures = measures_of(panel)
-    metrics = [_metric(str(number), each) for number, each in enumerate(measures, 1)]
+    metrics = [_metric(str(number), measure) for number, measure in enumerate(measures, 1)]
     buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))  # time is the innermost
     first = len(metrics) + 1
-    shown = [_bucket(str(first + n), each, measures, site) for n, each in enumerate(buckets)]
+    shown = [_bucket(str(first + n), bucket, measures, site) for n, bucket in enumerate(buckets)]
     # the data source refuses measures without any bucket
     everything = {"id": str(first), "type": "filters", "settings": {"filters": [{"query": "*", "label": "all"}]}}
-    return found | {"metrics": metrics, "bucketAggs": shown or [everything]}
+    return model | {"metrics": metrics, "bucketAggs": shown or [everything]}
 
 
 def _metric(number: str, measure: Measure) -> dict[str, Any]:
     kind = _TYPES[measure.operation]
-    found: dict[str, Any] = {"id": number, "type": kind}
+    metric: dict[str, Any] = {"id": number, "type": kind}
     if measure.field:
-        found["field"] = measure.field
+        metric["field"] = measure.field
     if kind == "percentiles":
-        found["settings"] = {"percents": ["50"]}
-    return found
+        metric["settings"] = {"percents": ["50"]}
+    return metric
 
 
 def _bucket(number: str, bucket: Bucket, measures: list[Measure], site: Site) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def compared(kibana: Kibana, rendered: Sequence[SavedObject]) -> list[Compared]:
     to it are theirs. A dashboard is ours while it has its mark and nobody has changed it since (`dashboards.marks`).
     """
     held = kibana.held(rendered)
-    return [_compare(each, held.get(each["id"])) for each in rendered]
+    return [_compare(saved, held.get(saved["id"])) for saved in rendered]
 
 
 def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = False) -> list[Compared]:
@@ -36,13 +36,13 @@ def install(kibana: Kibana, rendered: Sequence[SavedObject], replace: bool = Fal
         How the objects differed before.
     """
     before = compared(kibana, rendered)
-    chosen = [each for each, one in zip(rendered, before, strict=True) if one.is_replaced(replace)]
+    chosen = [saved for saved, one in zip(rendered, before, strict=True) if one.is_replaced(replace)]
     if chosen:
-        kibana.put([_marked(each, _content(each)) for each in chosen])
+        kibana.put([_marked(saved, _content(saved)) for saved in chosen])
         held = kibana.held(chosen)
         # Kibana may have added defaults to what it was given: the mark says what it holds
-        other = [each for each in chosen if _content(held[each["id"]]) != _content(each)]
-        marked = [_marked(each, _content(held[each["id"]])) for each in other if each["type"] == "dashboard"]
+        other = [saved for saved in chosen if _content(held[saved["id"]]) != _content(saved)]
+        marked = [_marked(saved, _content(held[saved["id"]])) for saved in other if saved["type"] == "dashboard"]
         if marked:
             kibana.put(marked)
     return before
@@ -56,8 +56,8 @@ def _compare(rendered: SavedObject, held: SavedObject | None) -> Compared:
         same = all(held["attributes"].get(key) == rendered["attributes"][key] for key in _VIEW)
         return Compared(title, "same" if same else "changed")
     mark = Mark.of(held["attributes"].get("description", ""))
-    found = status(mark, content_hash(_content(held)), content_hash(_content(rendered)))
-    return Compared(title, found, mark.version if mark else "")
+    standing = status(mark, content_hash(_content(held)), content_hash(_content(rendered)))
+    return Compared(title, standing, mark.version if mark else "")
 
 
 def _content(saved: SavedObject) -> dict[str, Any]:

@@ -22,19 +22,19 @@ def filters(query: str) -> list[Filter]:
     >>> filters('not metric : "_machine" and revision >= 1')[1]
     {'range': {'revision': {'gte': '1'}}}
     """
-    found: list[Filter] = []
+    conditions: list[Filter] = []
     rest = query.replace(": *", " : *") if re.fullmatch(r"[^\s:]+: \*", query) else query
     while rest:
         clause = _CLAUSE.match(rest)
         if clause is None:
             raise ValueError(f"no KQL of these dashboards: {query}")
         one = _filter(*clause.group(2, 3, 4))
-        found.append({"bool": {"must_not": one}} if clause.group(1) else one)
+        conditions.append({"bool": {"must_not": one}} if clause.group(1) else one)
         rest = rest[clause.end() :]
         if rest and not rest.startswith(" and "):
             raise ValueError(f"no KQL of these dashboards: {query}")
         rest = rest.removeprefix(" and ")
-    return found
+    return conditions
 
 
 def _filter(field: str, operator: str, value: str) -> Filter:

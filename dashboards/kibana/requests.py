@@ -59,7 +59,7 @@ def _lens(attributes: dict[str, Any], when: TimeRange) -> tuple[dict[str, Any], 
     columns = layer["columns"]
     buckets = [name for name in layer["columnOrder"] if columns[name]["isBucketed"]]
     measures = {name: columns[name] for name in layer["columnOrder"] if not columns[name]["isBucketed"]}
-    inner = {name: _measure(name, each) for name, each in measures.items() if each["operationType"] != "count"}
+    inner = {name: _measure(name, column) for name, column in measures.items() if column["operationType"] != "count"}
     aggregations = inner
     for name in reversed(buckets):
         bucket = _bucket(columns[name], columns, when)
@@ -67,7 +67,7 @@ def _lens(attributes: dict[str, Any], when: TimeRange) -> tuple[dict[str, Any], 
         beside = {by: inner[by]} if by in inner else {}
         below = aggregations | beside
         aggregations = {name: bucket | ({"aggs": below} if below else {})}
-    titles = {name if name in inner else "": each["label"] for name, each in measures.items()}
+    titles = {name if name in inner else "": column["label"] for name, column in measures.items()}
     body = {"size": 0, "aggs": aggregations} if aggregations else {"size": 0}
     return body, {name: columns[name]["label"] for name in buckets}, titles
 
@@ -76,7 +76,7 @@ def _bucket(column: dict[str, Any], columns: dict[str, Any], when: TimeRange) ->
     params = column["params"]
     match column["operationType"]:
         case "date_histogram":
-            found = {
+            histogram = {
                 "field": column["sourceField"],
                 "fixed_interval": interval(params["interval"], when),
                 "time_zone": "UTC",
@@ -85,7 +85,7 @@ def _bucket(column: dict[str, Any], columns: dict[str, Any], when: TimeRange) ->
             empty = (
                 {"min_doc_count": 0, "extended_bounds": bounds} if params["includeEmptyRows"] else {"min_doc_count": 1}
             )
-            return {"date_histogram": found | empty}
+            return {"date_histogram": histogram | empty}
         case "terms":
             order = params["orderBy"]
             by = order.get("columnId")
@@ -106,12 +106,12 @@ def _bucket(column: dict[str, Any], columns: dict[str, Any], when: TimeRange) ->
 def _measure(name: str, column: dict[str, Any]) -> dict[str, Any]:
     kind, field = column["operationType"], column["sourceField"]
     if kind == "median":
-        found: dict[str, Any] = {"percentiles": {"field": field, "percents": [50]}}
+        aggregation: dict[str, Any] = {"percentiles": {"field": field, "percents": [50]}}
     elif kind == "last_value":
         newest = [{column["params"]["sortField"]: {"order": "desc"}}]
-        found = {"top_hits": {"fields": [{"field": field}], "_source": False, "size": 1, "sort": newest}}
+        aggregation = {"top_hits": {"fields": [{"field": field}], "_source": False, "size": 1, "sort": newest}}
     else:
-        found = {_DIRECT[kind]: {"field": field}}
+        aggregation = {_DIRECT[kind]: {"field": field}}
     if "filter" not in column:
-        return found
-    return {"filter": {"bool": {"filter": filters(column["filter"]["query"])}}, "aggs": {name: found}}
+        return aggregation
+    return {"filter": {"bool": {"filter": filters(column["filter"]["query"])}}, "aggs": {name: aggregation}}

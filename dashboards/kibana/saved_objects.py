@@ -1,4 +1,4 @@
-"""All saved objects of an installation, as Kibana's import takes them: one JSON object a line."""
+"""All saved objects of an installation, as Kibana's import takes them: one JSON object per line."""
 
 from __future__ import annotations
 

@@ -59,22 +59,22 @@ class Kibana:
             raise NewnormalError("DASHBOARD_SPACE_UNKNOWN", what, "--space", accepted, _NOW)
         return version
 
-    def held(self, wanted: Sequence[SavedObject]) -> dict[str, SavedObject]:
+    def held(self, objects: Sequence[SavedObject]) -> dict[str, SavedObject]:
         """Those of some saved objects that are there, as they are there, by id.
 
         Raises:
             NewnormalError: ``DASHBOARD_SERVER_REFUSED``.
         """
-        left = [{"type": each["type"], "id": each["id"]} for each in wanted]
+        left = [{"type": saved["type"], "id": saved["id"]} for saved in objects]
         while left:
             reply = self._ask("POST", f"{self._api}/_export", json={"objects": left, "excludeExportDetails": True})
             if reply.status_code == 200:
-                found = [json.loads(line) for line in reply.text.splitlines() if line]
-                return {each["id"]: each for each in found}
-            absent = {each["id"] for each in self._absent(reply)}
-            if not absent & {each["id"] for each in left}:
+                exported = [json.loads(line) for line in reply.text.splitlines() if line]
+                return {saved["id"]: saved for saved in exported}
+            absent = {error["id"] for error in self._absent(reply)}
+            if not absent & {saved["id"] for saved in left}:
                 raise self._refused(_reason(reply))
-            left = [each for each in left if each["id"] not in absent]
+            left = [saved for saved in left if saved["id"] not in absent]
         return {}
 
     def put(self, objects: Sequence[SavedObject]) -> None:
@@ -83,21 +83,21 @@ class Kibana:
         Raises:
             NewnormalError: ``DASHBOARD_SERVER_REFUSED`` with Kibana's reasons.
         """
-        text = "".join(json.dumps(each) + "\n" for each in objects)
+        text = "".join(json.dumps(saved) + "\n" for saved in objects)
         file = {"file": ("newnormal.ndjson", text.encode(), "application/ndjson")}
         reply = self._ask("POST", f"{self._api}/_import", params={"overwrite": "true"}, files=file)
         body = _body(reply)
         if reply.status_code != 200 or not body.get("success"):
-            errors = [f"{each.get('title')}: {each.get('error')}" for each in body.get("errors", ())]
+            errors = [f"{error.get('title')}: {error.get('error')}" for error in body.get("errors", ())]
             raise self._refused("; ".join(errors) or _reason(reply))
 
     def close(self) -> None:
         """Ends the connection."""
         self._client.close()
 
-    def _ask(self, method: str, path: str, **given: Any) -> httpx.Response:
+    def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
         try:
-            reply = self._client.request(method, path, **given)
+            reply = self._client.request(method, path, **content)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             raise self._unreachable(str(error)) from None
         if reply.status_code in (401, 403):

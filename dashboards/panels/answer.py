@@ -59,9 +59,9 @@ class Request:
     def _below(self, node: Mapping[str, Any], levels: list[str], row: Row) -> list[Row]:
         if not levels:
             return [row | {title: _value(node, name) for name, title in self.measures.items()}]
-        found, title = node[levels[0]]["buckets"], self.buckets[levels[0]]
-        pairs = found.items() if isinstance(found, Mapping) else ((bucket["key"], bucket) for bucket in found)
-        return [each for key, bucket in pairs for each in self._below(bucket, levels[1:], {**row, title: key})]
+        buckets, title = node[levels[0]]["buckets"], self.buckets[levels[0]]
+        pairs = buckets.items() if isinstance(buckets, Mapping) else ((bucket["key"], bucket) for bucket in buckets)
+        return [below for key, bucket in pairs for below in self._below(bucket, levels[1:], {**row, title: key})]
 
 
 def _document(hit: Mapping[str, Any]) -> Row:
@@ -72,9 +72,9 @@ def _document(hit: Mapping[str, Any]) -> Row:
 def _value(node: Mapping[str, Any], name: str) -> Any:
     if not name:
         return node["doc_count"]
-    found = node[name]
-    if name in found:  # a measure of some of the documents stands within a filter of the same name
-        found = found[name]
-    if "hits" in found:
-        return next((each[0] for hit in found["hits"]["hits"] for each in hit["fields"].values()), None)
-    return next(iter(found["values"].values())) if "values" in found else found["value"]
+    measure = node[name]
+    if name in measure:  # a measure of some of the documents stands within a filter of the same name
+        measure = measure[name]
+    if "hits" in measure:
+        return next((values[0] for hit in measure["hits"]["hits"] for values in hit["fields"].values()), None)
+    return next(iter(measure["values"].values())) if "values" in measure else measure["value"]

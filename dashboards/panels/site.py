@@ -64,16 +64,16 @@ class Site:
 def field_types(data: Data) -> Mapping[str, str]:
     """The Elasticsearch type of each field of some data, by its dotted name; fields of open objects are left out."""
     record = Incident if data == "incidents" else Novelty
-    found = dict(_flat(mapping(record)["properties"], ""))
-    return found | {name: found[path] for name, path in getattr(record, "also_found_as", {}).items()}
+    types = dict(_flat(mapping(record)["properties"], ""))
+    return types | {name: types[path] for name, path in getattr(record, "also_found_as", {}).items()}
 
 
 def _flat(properties: Mapping[str, dict[str, object]], prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    fields: list[tuple[str, str]] = []
     for name, field in properties.items():
         inner = field.get("properties")
         if isinstance(inner, Mapping):
-            found += _flat(inner, f"{prefix}{name}.")
+            fields += _flat(inner, f"{prefix}{name}.")
         elif field["type"] != "object":
-            found.append((prefix + name, str(field["type"])))
-    return found
+            fields.append((prefix + name, str(field["type"])))
+    return fields

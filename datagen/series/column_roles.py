@@ -40,30 +40,30 @@ def find_columns(table: CsvTable, reading: Reading) -> ColumnRoles:
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` if a column that the user named, or the column of times, is missing.
     """
-    given = reading.value_columns
-    time = _column(table, reading.time_column, TIMES, "--time-column", given)
+    chosen = reading.value_columns
+    time = _column(table, reading.time_column, TIMES, "--time-column", chosen)
     if time is None:
         raise unreadable(
             table.path,
             f"no time column among {', '.join(table.shown)}",
             f"one named {', '.join(TIMES)}, or --time-column",
         )
-    entity = _column(table, reading.entity_column, MACHINES, "--entity-column", given)
-    metric = _column(table, reading.metric_column, METRICS, "--metric-column", given)
-    label = _column(table, None, LABELS, "", given)
+    entity = _column(table, reading.entity_column, MACHINES, "--entity-column", chosen)
+    metric = _column(table, reading.metric_column, METRICS, "--metric-column", chosen)
+    label = _column(table, None, LABELS, "", chosen)
     time, clock = _with_clock(table, time)
     taken = {time, entity, metric, label}
     free = [name for name in table.names if name not in taken and name.strip().lower() not in (*TIMES, *LABELS)]
-    values = [_named(table, name, "--value-column") for name in given] or [name for name in free if name.strip()]
-    return ColumnRoles(time, clock, tuple(dict.fromkeys(values)), entity, metric, label, bool(given))
+    values = [_named(table, name, "--value-column") for name in chosen] or [name for name in free if name.strip()]
+    return ColumnRoles(time, clock, tuple(dict.fromkeys(values)), entity, metric, label, bool(chosen))
 
 
 def _column(
-    table: CsvTable, chosen: str | None, usual: tuple[str, ...], option: str, given: tuple[str, ...]
+    table: CsvTable, chosen: str | None, usual: tuple[str, ...], option: str, values: tuple[str, ...]
 ) -> str | None:
     if chosen is not None:
         return _named(table, chosen, option)
-    free = [name for name in table.names if name not in given]
+    free = [name for name in table.names if name not in values]
     at = first(free, usual)
     return None if at is None else free[at]
 

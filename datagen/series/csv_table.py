@@ -80,19 +80,19 @@ def read_table(path: Path, separator: str | None = None) -> CsvTable:
 def _parts(text: str, separator: str) -> Iterator[tuple[Header, int, str]]:
     """The tables of a text that may have several: what is known of the header, the lines above it, and its lines."""
     headers, lines = Headers(), text.splitlines(keepends=True)
-    begin, known, found = 0, None, list[tuple[Header, int, str]]()
+    begin, header, parts = 0, None, list[tuple[Header, int, str]]()
     for at, line in enumerate(lines):
         fields = next(csv.reader([line], delimiter=separator), []) if several(line) or headers.header is None else []
         if not fields or headers.is_line(fields):
             continue
-        if known is not None:
-            found.append((known, begin, "".join(lines[begin:at])))
-            known = None
+        if header is not None:
+            parts.append((header, begin, "".join(lines[begin:at])))
+            header = None
         if headers.header is not None:
-            begin, known = at, headers.header
-    yield from found
-    if known is not None or not found:
-        yield known or Header(()), begin, "".join(lines[begin:])
+            begin, header = at, headers.header
+    yield from parts
+    if header is not None or not parts:
+        yield header or Header(()), begin, "".join(lines[begin:])
 
 
 def _table(path: Path, header: Header, above: int, text: str, separator: str) -> CsvTable:
@@ -121,11 +121,10 @@ def _table(path: Path, header: Header, above: int, text: str, separator: str) ->
     frame = raw.with_columns(pl.all().str.strip_chars().replace("", None)).with_columns(lines)[1:]
     frame = frame.filter(pl.any_horizontal(fields.is_not_null()))
     extra = pl.col(_REST).is_not_null()
-    made = plain(frame.filter(~extra).drop(_REST), replace(header, names=tuple(names)))
-    unnamed = [
-        name for name in made.frame.columns if not name.strip() and made.frame[name].null_count() == made.frame.height
-    ]
-    return CsvTable(path, made.frame.drop(unnamed), frame.filter(extra).select(LINE, _REST), separator, made.labels)
+    table = plain(frame.filter(~extra).drop(_REST), replace(header, names=tuple(names)))
+    rows = table.frame
+    unnamed = [name for name in rows.columns if not name.strip() and rows[name].null_count() == rows.height]
+    return CsvTable(path, rows.drop(unnamed), frame.filter(extra).select(LINE, _REST), separator, table.labels)
 
 
 def unreadable(path: str | Path, why: str, accepted: str = "") -> NewnormalError:

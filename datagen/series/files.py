@@ -61,7 +61,7 @@ def files_of(paths: Sequence[str | Path]) -> list[Path]:
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` if a path is not there, or a folder without CSV files.
     """
-    found: dict[Path, Path] = {}
+    files: dict[Path, Path] = {}
     for path in map(Path, paths):
         if not path.exists():
             raise unreadable(path, "there is no such file or folder")
@@ -72,10 +72,10 @@ def files_of(paths: Sequence[str | Path]) -> list[Path]:
         )
         if not inside:
             raise unreadable(path, "there is no CSV file in this folder", f"files ending in {', '.join(_ENDINGS)}")
-        found |= {file.resolve(): file for file in inside}
-    if not found:
+        files |= {file.resolve(): file for file in inside}
+    if not files:
         raise unreadable("", "no file was named", "one or more CSV files or folders")
-    return list(found.values())
+    return list(files.values())
 
 
 def names_of(files: Sequence[Path]) -> list[str]:

@@ -77,7 +77,7 @@ def check_usable(parsed: Parsed) -> None:
         raise _empty(table, what, NUMBERS)
     first = min(faults, key=lambda fault: fault.lines[0])
     accepted = {_NO_TIME: TIMES, _NO_NUMBER: NUMBERS, _RAGGED: "as many fields as the header; quotes around 1,5"}
-    raise _empty(table, f"nothing can be used; {first}", accepted.get(first.what, "a name in every line"))
+    raise _empty(table, f"nothing can be used; {first}", accepted.get(first.reason, "a name in every line"))
 
 
 def report(parsed: Parsed, missing: int) -> SeriesReport:
@@ -102,8 +102,8 @@ def report(parsed: Parsed, missing: int) -> SeriesReport:
     )
 
 
-def _empty(table: CsvTable, what: str, accepted: str) -> NewnormalError:
-    return NewnormalError("SERIES_EMPTY", what, str(table.path), accepted, "the file was not read")
+def _empty(table: CsvTable, why: str, accepted: str) -> NewnormalError:
+    return NewnormalError("SERIES_EMPTY", why, str(table.path), accepted, "the file was not read")
 
 
 def _skipped(parsed: Parsed, used: tuple[str, ...]) -> Iterator[Skipped]:

@@ -32,7 +32,7 @@ def read_series(
     Returns:
         Columns ``time`` (int64, epoch milliseconds), ``entity`` (the machine; null if the file names none), ``metric``
         (the name of the value's column, or what the column of metrics says; labels in braces) and ``value``
-        (float64, finite or null), one row a value, sorted by time, else in the order of the file; duplicate times are
+        (float64, finite or null), one row per value, sorted by time, else in the order of the file; duplicate times are
         kept. And the report.
 
     Raises:

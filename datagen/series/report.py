@@ -15,13 +15,13 @@ class Skipped:
     """Lines, or values of lines, that could not be used for one reason.
 
     Args:
-        what: The reason, as a phrase: ``values that are no numbers``.
+        reason: The reason, as a phrase: ``values that are no numbers``.
         count: Number of lines or values.
         lines: Numbers of the first such lines, one more than are shown; the header is line 1.
         example: The content of the first of them.
     """
 
-    what: str
+    reason: str
     count: int
     lines: tuple[int, ...]
     example: str
@@ -29,7 +29,7 @@ class Skipped:
     def __str__(self) -> str:
         shown = ", ".join(map(str, self.lines[:NAMED])) + (", …" if len(self.lines) > NAMED else "")
         word = "line" if len(self.lines) == 1 else "lines"
-        return f"{self.what}: {self.count} ({word} {shown}, e.g. '{self.example}')"
+        return f"{self.reason}: {self.count} ({word} {shown}, e.g. '{self.example}')"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class SeriesReport:
             "duplicate times": self.duplicates,
             "irregular steps": self.irregular,
         }
-        found = ", ".join(f"{count} {what}" for what, count in faults.items() if count)
-        first = f"{self.path}: {self.rows} rows, step {self.step_ms / 1000:g} s; {found or 'no faults'}"
-        lines = [first, *(f"skipped {reason}" for reason in self.skipped), *self.notes]
+        counts = ", ".join(f"{count} {fault}" for fault, count in faults.items() if count)
+        first = f"{self.path}: {self.rows} rows, step {self.step_ms / 1000:g} s; {counts or 'no faults'}"
+        lines = [first, *(f"skipped {lines}" for lines in self.skipped), *self.notes]
         return "\n  ".join(map(visible, lines))

@@ -37,7 +37,7 @@ class SimulatorConfig:
         backfill: Milliseconds of history that are sent as fast as possible.
         duration: Milliseconds of the live part; ``None``: until stopped.
         speed: Event time a wall-clock time in the live part; 0: as fast as possible.
-        incident_rate: Random incidents a machine and day.
+        incident_rate: Random incidents per machine and day.
         quiet: Milliseconds from the start without random incidents.
         settle: Milliseconds for which a change of state counts as news.
         incidents: Incidents that happen in addition to the random ones.
@@ -47,7 +47,7 @@ class SimulatorConfig:
         late_by: See ``late``.
         skewed: Share of machines whose clock is wrong, by up to ``skew`` milliseconds.
         skew: See ``skewed``.
-        log_rate: Log lines a machine and step, on average.
+        log_rate: Log lines per machine and step, on average.
     """
 
     seed: int = 1
@@ -83,7 +83,7 @@ class SimulatorConfig:
             "backfill": (self.backfill < 0, self.backfill, "at least 0"),
             "duration": (self.duration is not None and self.duration < 0, self.duration, "at least 0, or none"),
             "incident_rate": (self.incident_rate < 0, self.incident_rate, "at least 0"),
-            "log_rate": (not 0 <= self.log_rate <= 100, self.log_rate, "0 to 100 lines a machine and step"),
+            "log_rate": (not 0 <= self.log_rate <= 100, self.log_rate, "0 to 100 lines per machine and step"),
             "skew": (not 0 <= self.skew < AHEAD_MS, self.skew, "less than a minute"),
             **{name: (not 0 <= share <= 1, share, "0 to 1") for name, share in shares.items()},
         }

@@ -42,17 +42,17 @@ class Schedule:
         self._busy: dict[int, int] = {}
         self._home = topology.home.copy()
         self._changed: set[tuple[str, int]] = set()
-        self._known = sorted(config.incidents, key=_order)
-        for incident in self._known:
+        self._incidents = sorted(config.incidents, key=_order)
+        for incident in self._incidents:
             self._note(incident)
 
     def until(self, time: int) -> list[InjectedIncident]:
         """All incidents that start before ``time``, in order."""
         while self._config.incident_rate and self._start + self._hour * _HOUR < time:
-            self._known += self._draw(self._hour)
-            self._known.sort(key=_order)
+            self._incidents += self._draw(self._hour)
+            self._incidents.sort(key=_order)
             self._hour += 1
-        return [incident for incident in self._known if incident.start < time]
+        return [incident for incident in self._incidents if incident.start < time]
 
     def _draw(self, hour: int) -> list[InjectedIncident]:
         config = self._config

@@ -26,14 +26,14 @@ class Load:
         self._topology, self._origin, self._step = topology, config.origin, config.step
         self._noise = Noise(config.seed)
         self._slow, self._fast = (max(2, period // config.step) for period in (_SLOW, _FAST))
-        each = np.arange(topology.hosts, topology.size)[:, None]
+        vms = np.arange(topology.hosts, topology.size)[:, None]
         uniform, normal = self._noise.uniform, self._noise.normal
-        self._each = each
-        self._base = 0.3 * np.exp(0.25 * normal("base", each))
-        self._amplitude = 0.15 + 0.3 * uniform("amplitude", each)
-        self._weekend = 0.1 + 0.3 * uniform("weekend", each)
-        self._phase = 2 * np.pi * (-0.33 + 0.05 * normal("phase", each))
-        self._phase2 = 2 * np.pi * uniform("phase2", each)
+        self._numbers = vms
+        self._base = 0.3 * np.exp(0.25 * normal("base", vms))
+        self._amplitude = 0.15 + 0.3 * uniform("amplitude", vms)
+        self._weekend = 0.1 + 0.3 * uniform("weekend", vms)
+        self._phase = 2 * np.pi * (-0.33 + 0.05 * normal("phase", vms))
+        self._phase2 = 2 * np.pi * uniform("phase2", vms)
         placed = np.flatnonzero(topology.home >= 0)
         share = 0.9 / topology.nominal[topology.home[placed]]
         shape = (topology.hosts, topology.vms + topology.spare)
@@ -70,8 +70,8 @@ class Load:
         daily += 0.25 * (np.sin(2 * angle) * np.cos(self._phase2) + np.cos(2 * angle) * np.sin(self._phase2))
         day = (time / _DAY + 3) % 7  # 0: Monday, 0:00
         weekend = 1 / (1 + np.exp((5 - day) * 12)) - 1 / (1 + np.exp((7 - day) * 12)) + 1 / (1 + np.exp(day * 12))
-        rough = 0.05 * self._noise.smooth("slow", self._each, steps, self._slow)
-        rough += 0.06 * self._noise.smooth("fast", self._each, steps, self._fast)
+        rough = 0.05 * self._noise.smooth("slow", self._numbers, steps, self._slow)
+        rough += 0.06 * self._noise.smooth("fast", self._numbers, steps, self._fast)
         out: Floats = self._base * (1 + self._amplitude * daily) * (1 - self._weekend * weekend) * np.exp(rough)
         return out
 

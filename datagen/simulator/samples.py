@@ -25,7 +25,7 @@ class Samples:
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
         self._config, self._topology, self._origin = config, topology, config.origin
         self._noise = Noise(config.seed)
-        self._each = np.arange(topology.size)[:, None]
+        self._machines = np.arange(topology.size)[:, None]
         self._span = {Role.HOST: slice(0, topology.hosts), Role.VM: slice(topology.hosts, topology.size)}
         self._total = np.zeros((topology.size, config.metrics), np.int64)
         self._base = np.zeros_like(self._total)
@@ -68,9 +68,9 @@ class Samples:
         factors: dict[tuple[int, int], Floats],
         resets: NDArray[np.bool_],
     ) -> Floats:
-        span, each = self._span[role], self._each[self._span[role]]
-        scale = np.exp(0.2 * self._noise.normal(f"scale {index}", each))
-        value = metric.value(load, self._noise.normal(f"noise {index}", each, steps), scale)
+        span, machines = self._span[role], self._machines[self._span[role]]
+        scale = np.exp(0.2 * self._noise.normal(f"scale {index}", machines))
+        value = metric.value(load, self._noise.normal(f"noise {index}", machines, steps), scale)
         for (entity, at), factor in factors.items():
             if at == index and self._topology.role(entity) is role:
                 value[entity - span.start] *= factor
@@ -96,7 +96,7 @@ class Samples:
     ) -> NDArray[np.bool_]:
         """Where a machine came up anew: at random, and after an outage or a leak."""
         often = _REBOOTS_A_DAY * self._config.step / 86_400_000
-        resets: NDArray[np.bool_] = self._noise.uniform("reset", self._each, steps) < often
+        resets: NDArray[np.bool_] = self._noise.uniform("reset", self._machines, steps) < often
         for incident in incidents:
             at = int(np.searchsorted(time, incident.end))
             if incident.type in ("outage", "leak") and at < len(time) and time[at] - incident.end < self._config.step:
@@ -135,6 +135,6 @@ class Samples:
         """Takes single samples out."""
         share = self._config.missing / 10 * self._config.metrics
         if share:
-            luck = self._noise.uniform("gap", self._each, steps)
+            luck = self._noise.uniform("gap", self._machines, steps)
             machine, step = np.nonzero(luck < share)
             values[machine, step, (luck[machine, step] / share * self._config.metrics).astype(np.int64)] = np.nan

@@ -78,9 +78,9 @@ class _Run:
             self._now = self._live
         self._site = Site(config)
         self._records = self._logs = 0
-        self._told: list[GroundTruth] = []
+        self._truths: list[GroundTruth] = []
         self._placed: list[Placement] = []
-        self._known = 0
+        self._reported = 0
 
     def run(self, progress: Callable[[int, int], None]) -> Summary:
         config, site = self._config, self._site
@@ -108,7 +108,7 @@ class _Run:
         if not self._stop.is_set():
             self._send(*site.advance(0))
         self._sink.flush()
-        return Summary(self._records, self._logs, tuple(self._told), tuple(self._placed))
+        return Summary(self._records, self._logs, tuple(self._truths), tuple(self._placed))
 
     def _skip(self, largest: int) -> None:
         """Goes on to where the earlier run was: what arrived until then was sent, what happened until then told."""
@@ -118,7 +118,7 @@ class _Run:
             size = min(largest, left)
             self._site.advance(size)
             left -= size
-        self._known = len(self._site.schedule.until(begin - (begin - self._since) // step * step))
+        self._reported = len(self._site.schedule.until(begin - (begin - self._since) // step * step))
 
     def _live_chunk(self, largest: int) -> int:
         """Steps that last about a second of the wall clock, or one."""
@@ -156,12 +156,12 @@ class _Run:
 
     def _truth(self, until: int) -> None:
         """Tells the sink of the incidents that started since the last time, and which VMs they moved."""
-        known, topology = self._site.schedule.until(until), self._site.topology
-        fresh, self._known = known[self._known :], len(known)
+        incidents, topology = self._site.schedule.until(until), self._site.topology
+        fresh, self._reported = incidents[self._reported :], len(incidents)
         rows = [row for incident in fresh for row in incident.rows(topology, self._config.metrics)]
         if rows:
             self._sink.truth(rows)
-            self._told += rows
+            self._truths += rows
         self._place([placement for incident in fresh for placement in incident.moves(topology)])
 
     def _place(self, placements: list[Placement]) -> None:

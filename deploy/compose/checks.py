@@ -42,9 +42,9 @@ def problems(
         yield error
 
 
-def taken(wanted: Iterable[Port], ours: Collection[int] = ()) -> Iterator[NewnormalError]:
+def taken(ports: Iterable[Port], ours: Collection[int] = ()) -> Iterator[NewnormalError]:
     """``STACK_PORT_TAKEN`` for each port at which another program listens."""
-    for port in wanted:
+    for port in ports:
         if port.number not in ours and not is_free(port.number, port.address):
             variable = {"pipeline": "CONSOLE_PORT", "spark-master": "CLUSTER_PORT"}.get(
                 port.service, f"{port.service.upper()}_PORT"

@@ -85,10 +85,10 @@ class Engine:
             what, accepted = "no container of the stack runs", "`newnormal stack up`"
             raise NewnormalError("STACK_ABSENT", what, f"the stack {name()}", accepted, "nothing was changed")
 
-    def has_image(self, wanted: str) -> bool:
+    def has_image(self, image: str) -> bool:
         """Whether the engine has an image."""
         try:
-            self._client.images.get(wanted)
+            self._client.images.get(image)
         except docker.errors.ImageNotFound:
             return False
         return True
@@ -127,12 +127,12 @@ def engine() -> Iterator[Engine]:
 
 
 def _absent(error: BaseException) -> NewnormalError:
-    wanted = "a running engine: start Docker Desktop, or `systemctl start docker`"
+    accepted = "a running engine: start Docker Desktop, or `systemctl start docker`"
     if "Permission denied" in str(error):
-        wanted = "the right to use it: be in the group docker, or root"
+        accepted = "the right to use it: be in the group docker, or root"
     where = os.environ.get("DOCKER_HOST") or "/var/run/docker.sock"
-    said = str(error).splitlines()[0][:300]
-    return NewnormalError("ENGINE_ABSENT", f"no Docker engine answers: {said}", where, wanted, "nothing was started")
+    what = f"no Docker engine answers: {str(error).splitlines()[0][:300]}"
+    return NewnormalError("ENGINE_ABSENT", what, where, accepted, "nothing was started")
 
 
 def _container(attrs: dict[str, Any]) -> Container:

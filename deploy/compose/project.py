@@ -70,12 +70,13 @@ class Stack:
         if done.returncode == 0:
             services: dict[str, dict[str, Any]] = json.loads(done.stdout)["services"]
             return services
-        said = done.stderr.strip()
-        if "is not a docker command" in said or "unknown flag" in said or "unknown shorthand flag" in said:
-            what, wanted = "`docker compose` is not there", "Docker's plugin for compose, version 2.24 or newer"
-            raise NewnormalError("COMPOSE_ABSENT", what, "docker compose", wanted, "nothing was started")
-        place, wanted = str(FOLDER / ".env"), "what docs/compose.md says"
-        raise NewnormalError("COMPOSE_REFUSED", said or "compose says nothing", place, wanted, "nothing was started")
+        refusal = done.stderr.strip()
+        if "is not a docker command" in refusal or "unknown flag" in refusal or "unknown shorthand flag" in refusal:
+            what, accepted = "`docker compose` is not there", "Docker's plugin for compose, version 2.24 or newer"
+            raise NewnormalError("COMPOSE_ABSENT", what, "docker compose", accepted, "nothing was started")
+        place, accepted = str(FOLDER / ".env"), "what docs/compose.md says"
+        refusal = refusal or "compose says nothing"
+        raise NewnormalError("COMPOSE_REFUSED", refusal, place, accepted, "nothing was started")
 
 
 def name(variables: Mapping[str, str] = os.environ) -> str:
@@ -99,8 +100,8 @@ def memory(services: Mapping[str, Mapping[str, Any]], entry: str = "mem_reservat
 
 
 def _docker() -> str:
-    found = shutil.which("docker")
-    if found is None:
+    program = shutil.which("docker")
+    if program is None:
         raise NewnormalError(
             "ENGINE_ABSENT",
             "there is no command `docker` on this machine",
@@ -108,4 +109,4 @@ def _docker() -> str:
             "Docker Engine or Docker Desktop, with compose; without it: `newnormal demo`, `newnormal run`",
             "nothing was started",
         )
-    return found
+    return program

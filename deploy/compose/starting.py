@@ -77,22 +77,22 @@ class _GivenUpError(Exception):
 def _watch(
     services: Mapping[str, Any], engine: Engine, say: Say, compose: subprocess.Popen[bytes], seconds: float
 ) -> list[Container]:
-    began, said = time.monotonic(), dict[str, str]()
+    began, shown = time.monotonic(), dict[str, str]()
     ended: float | None = None
     while True:
-        containers = [each for each in engine.containers() if each.service in services]
+        containers = [container for container in engine.containers() if container.service in services]
         now = time.monotonic()
-        for each in containers:
-            if said.get(each.service) != each.words:
-                said[each.service] = each.words
-                say(f"{now - began:5.0f} s  {each.service}: {each.words}")
-        if compose.poll() is not None and len(containers) == len(services) and all(each.well for each in containers):
+        for container in containers:
+            if shown.get(container.service) != container.words:
+                shown[container.service] = container.words
+                say(f"{now - began:5.0f} s  {container.service}: {container.words}")
+        unwell = [container for container in containers if not container.well]
+        if compose.poll() is not None and len(containers) == len(services) and not unwell:
             return containers
-        unwell = [each for each in containers if not each.well]
         if compose.poll() and ended is None:
             ended = now
-        if compose.poll() is not None and any(each.failed for each in unwell):
-            raise _GivenUpError("it has ended or is unhealthy", [each for each in unwell if each.failed])
+        if compose.poll() is not None and any(container.failed for container in unwell):
+            raise _GivenUpError("it has ended or is unhealthy", [container for container in unwell if container.failed])
         if ended is not None and now > ended + _PATIENCE_SECONDS:
             raise _GivenUpError("compose could not start it", unwell)
         if now > began + seconds:

@@ -58,14 +58,11 @@ def password(file: str) -> str:
     Raises:
         NewnormalError: ``LOGIN_FILE`` if there is none.
     """
-    try:
-        found = Path(file).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        found, wrong = "", getattr(error, "strerror", None) or "the file is no text"
-    else:
-        wrong = "the file holds no password in one line"
-    if found and found.isprintable():
-        return found
+    from pipelines.contracts.settings.logins.secret_file import line_of  # noqa: PLC0415  not for the supervisor
+
+    word, wrong = line_of(file)
+    if word:
+        return word
     accepted = "a password in one line; deleted, the next start of the embedded servers generates one"
     raise NewnormalError("LOGIN_FILE", wrong, file, accepted, "nothing was started")
 

@@ -76,12 +76,12 @@ class ServerProcess:
         """Whether this server, it or one of its children, is the one that listens on ``port``."""
         try:
             leader = psutil.Process(self.pid)
-            sockets = [each for one in (leader, *leader.children(recursive=True)) for each in one.net_connections()]
+            sockets = [socket for one in (leader, *leader.children(recursive=True)) for socket in one.net_connections()]
         except psutil.NoSuchProcess:
             return False
         except psutil.AccessDenied:  # the system does not say; then it must suffice that a server answers
             return True
-        return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets)
+        return any(socket.status == psutil.CONN_LISTEN and socket.laddr.port == port for socket in sockets)
 
     def terminate(self) -> None:
         """Asks the whole group to stop."""

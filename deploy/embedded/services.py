@@ -44,16 +44,16 @@ def embedded(
             ``MEMORY_SHORT``, ``DISK_FULL``, ``DOWNLOAD_FAILED`` or ``SERVER_FAILED``.
     """
     elsewhere = _elsewhere(settings, kafka, elasticsearch)
-    wanted = _wanted(elsewhere, kafka, elasticsearch)
-    if not wanted:
+    names = _missing_from(elsewhere, kafka, elasticsearch)
+    if not names:
         yield elsewhere
         return
-    running, started = _join_or_start(settings, wanted, say)
-    found = running.endpoints
+    running, started = _join_or_start(settings, names, say)
+    endpoints = running.endpoints
     try:
         yield Endpoints(
-            (elsewhere.bootstrap or found.bootstrap) if kafka else "",
-            (elsewhere.elasticsearch_url or found.elasticsearch_url) if elasticsearch else "",
+            (elsewhere.bootstrap or endpoints.bootstrap) if kafka else "",
+            (elsewhere.elasticsearch_url or endpoints.elasticsearch_url) if elasticsearch else "",
         )
     finally:
         if started:
@@ -72,9 +72,9 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
         NewnormalError: ``SERVERS_ABSENT``; ``KAFKA_UNREACHABLE``, ``ELASTICSEARCH_UNREACHABLE``.
     """
     elsewhere = _elsewhere(settings, kafka, elasticsearch)
-    wanted = _wanted(elsewhere, kafka, elasticsearch)
-    found = state_file.read(settings.state) if wanted else None
-    missing = set(wanted) - {server.name for server in found.servers} if found else set(wanted)
+    names = _missing_from(elsewhere, kafka, elasticsearch)
+    servers = state_file.read(settings.state) if names else None
+    missing = set(names) - {server.name for server in servers.servers} if servers else set(names)
     if missing:
         option = "--kafka host:port" if "kafka" in missing else "--elasticsearch http://host:port"
         raise NewnormalError(
@@ -84,7 +84,7 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
             f"`newnormal run` or `newnormal services up` with this state directory; another --state-dir; or {option}",
             "nothing was started: this command only looks at what runs",
         )
-    return elsewhere.settings(found.endpoints.settings(settings) if found else settings)
+    return elsewhere.settings(servers.endpoints.settings(settings) if servers else settings)
 
 
 def up(
@@ -95,8 +95,8 @@ def up(
     Raises:
         NewnormalError: As ``embedded``.
     """
-    wanted = _wanted(Endpoints(), kafka, elasticsearch)
-    running, started = _join_or_start(settings, wanted, say)
+    names = _missing_from(Endpoints(), kafka, elasticsearch)
+    running, started = _join_or_start(settings, names, say)
     return started.detach() if started else running
 
 
@@ -145,12 +145,12 @@ def _elsewhere(settings: Settings, kafka: bool, elasticsearch: bool) -> Endpoint
     return Endpoints(bootstrap, url)
 
 
-def _wanted(elsewhere: Endpoints, kafka: bool, elasticsearch: bool) -> list[str]:
-    wanted = ["kafka"] if kafka and not elsewhere.bootstrap else []
-    return wanted + (["elasticsearch"] if elasticsearch and not elsewhere.elasticsearch_url else [])
+def _missing_from(elsewhere: Endpoints, kafka: bool, elasticsearch: bool) -> list[str]:
+    names = ["kafka"] if kafka and not elsewhere.bootstrap else []
+    return names + (["elasticsearch"] if elasticsearch and not elsewhere.elasticsearch_url else [])
 
 
-def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tuple[state_file.Running, Owned | None]:
+def _join_or_start(settings: Settings, names: list[str], say: Say | None) -> tuple[state_file.Running, Owned | None]:
     state = settings.state
     try:
         (private_folder(state) / "logs").mkdir(exist_ok=True)
@@ -160,7 +160,7 @@ def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tu
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if running := state_file.read(state):
-            missing = set(wanted) - {server.name for server in running.servers}
+            missing = set(names) - {server.name for server in running.servers}
             if missing:
                 raise NewnormalError(
                     "SERVICES_PARTIAL",
@@ -171,8 +171,8 @@ def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tu
                 )
             return running, None
         if _is_free(state_file.lock_path(state)):
-            started = Owned(state, plan(settings, wanted))
-            with saying(f"Starting {' and '.join(wanted)}") if say is None else nullcontext(say) as tell:
+            started = Owned(state, plan(settings, names))
+            with saying(f"Starting {' and '.join(names)}") if say is None else nullcontext(say) as tell:
                 if running := started.wait(tell):
                     return running, started
         time.sleep(0.2)  # another process is starting or stopping the same servers

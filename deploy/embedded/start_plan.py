@@ -17,8 +17,8 @@ from pipelines.contracts.settings import Settings
 AnyServer = Kafka | Elasticsearch
 
 
-def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
-    """The servers named in ``wanted`` with all their files, after a check of memory and disk.
+def plan(settings: Settings, names: Sequence[str]) -> list[AnyServer]:
+    """The servers named in ``names`` with all their files, after a check of memory and disk.
 
     Raises:
         NewnormalError: ``MEMORY_SHORT``, ``DISK_FULL``, ``JAVA_MISSING`` or ``DOWNLOAD_FAILED``;
@@ -27,14 +27,14 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
     state, sizes = settings.state, settings.embedded
     heaps = {"kafka": sizes.kafka_heap, "elasticsearch": sizes.elasticsearch_heap}
     data = {name: state / name for name in heaps}
-    preflight.check_memory({name: heaps[name] for name in wanted}, preflight.available_memory())
-    preflight.check_disk([state, runtime_dir(data["elasticsearch"])] if "elasticsearch" in wanted else [state])
+    preflight.check_memory({name: heaps[name] for name in names}, preflight.available_memory())
+    preflight.check_disk([state, runtime_dir(data["elasticsearch"])] if "elasticsearch" in names else [state])
     java, options = str(java_home()), OPTIMIZES[settings.engine.jvm_optimizes]
     servers: list[AnyServer] = []
-    if "kafka" in wanted:
+    if "kafka" in names:
         files, published = (java, kafka_classpath(), str(data["kafka"])), sizes.kafka_published or ""
         servers.append(Kafka(*files, heaps["kafka"], sizes.address, published, options))
-    if "elasticsearch" in wanted:
+    if "elasticsearch" in names:
         home = str(elasticsearch_home())
         files, word = (java, home, str(data["elasticsearch"])), password_file(settings)
         servers.append(Elasticsearch(*files, heaps["elasticsearch"], sizes.address, options, word))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from deploy.embedded import login
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.server_process import is_same_process
+from engine.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,7 @@ def lock_path(state: Path) -> Path:
 
 def write(state: Path, running: Running) -> None:
     """Writes the file in one step."""
-    part = state / f".services.json.{os.getpid()}"
-    part.write_text(json.dumps(asdict(running), indent=2))
-    part.replace(_path(state))
+    write_whole(_path(state), json.dumps(asdict(running), indent=2))
 
 
 def remove(state: Path) -> None:

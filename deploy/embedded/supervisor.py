@@ -130,27 +130,21 @@ class Supervisor:
             self._launch(server, keep_ports=True)
             self._write()
 
-    def _failed(self, name: str, what: str) -> NewnormalError:
-        process = self._processes[name]
-        words = process.last_words()
-        return NewnormalError(
-            "SERVER_FAILED",
-            f"{name} {what}: {words}",
-            str(process.log),
-            "see the log",
-            "all embedded servers were stopped",
-        )
+    def _failed(self, name: str, fault: str) -> NewnormalError:
+        process, now = self._processes[name], "all embedded servers were stopped"
+        what = f"{name} {fault}: {process.last_words()}"
+        return NewnormalError("SERVER_FAILED", what, str(process.log), "see the log", now)
 
     def _pause(self) -> None:
         readable, _, _ = select.select([0] if self._owner is not None else [], [], [], 0.2)
         if readable:
-            told = os.read(0, 4096)
-            if told.startswith(b"detach"):
+            words = os.read(0, 4096)
+            if words.startswith(b"detach"):
                 self._owner = None
                 self._write()
                 say(event="detached")
                 os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-            elif not told:
+            elif not words:
                 raise _Stop
         if self._signalled or (self._owner is not None and os.getppid() != self._owner):
             raise _Stop

@@ -11,6 +11,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 UNUSED = (
@@ -100,7 +101,7 @@ def keep_one_machine(jar: Path, machine: str) -> None:
 def main(root: Path) -> None:
     """Deletes what is not used from a virtual environment or a cache, and says how much that was."""
     freed = 0
-    for folder in (found for pattern in FOLDERS for found in root.glob(pattern)):
+    for folder in chain.from_iterable(map(root.glob, FOLDERS)):
         for path in unused(folder):
             if path.is_dir():
                 freed += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -108,7 +109,7 @@ def main(root: Path) -> None:
             elif path.exists():
                 freed += path.stat().st_size
                 path.unlink()
-        for jar in (found for name in _WITH_LIBRARIES for found in folder.rglob(f"{name}.jar")):
+        for jar in chain.from_iterable(folder.rglob(f"{name}.jar") for name in _WITH_LIBRARIES):
             before = jar.stat().st_size
             keep_one_machine(jar, platform.machine())
             freed += before - jar.stat().st_size

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.errors import NewnormalError
+from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
@@ -62,42 +63,39 @@ def compare(
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
     if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
         what = f"--from {start} is not before --until {end}"
-        raise NewnormalError(
-            "USAGE_INVALID", what, "newnormal compare", "an end after the start", "nothing was compared"
-        )
+        accepted, now_ = "an end after the start", "nothing was compared"
+        raise NewnormalError("USAGE_INVALID", what, "newnormal compare", accepted, now_)
     settings = running(load(**overrides), elasticsearch=indices)
-    found, unreadable = between((first, second), settings, overrides, labels or [], bounds, indices=indices)
+    comparison, unreadable = between((first, second), settings, overrides, labels or [], bounds, indices=indices)
     notes = Console(stderr=True, soft_wrap=True)
     if unreadable:
         notes.print(cell(f"{unreadable} messages could not be read and are left out"))
     if html is not None:
         from pipelines.evaluation.comparison.page import page  # Matplotlib: only for the page
 
-        html.write_text(page(found, now), encoding="utf-8")
+        html.write_text(page(comparison, now), encoding="utf-8")
         notes.print(cell(f"the page is in {html}"))
     if as_json:
-        typer.echo(json.dumps(found.figures()))
+        typer.echo(json.dumps(comparison.figures()))
     else:
-        _show(found)
+        _show(comparison)
 
 
 def _show(comparison: Comparison) -> None:
     from pipelines.evaluation.comparison.alarms import counts  # Polars: only for this command
     from pipelines.evaluation.comparison.comparison import GROUPS
-    from pipelines.evaluation.comparison.words import (
-        called,
-        compared,
-        figure,
-        headline,
-        incidents,
-        quality,
-    )
+    from pipelines.evaluation.comparison.words import called, compared, figure, headline, incidents, quality
 
     console, names = Console(highlight=False), [version.name for version in comparison.versions]
+
+    def show(title: str, heads: list[str], figures: Iterable[Sequence[object]]) -> None:
+        cells = [[*map(figure, row)] for row in figures]
+        console.print(rows.table(heads, cells, heads[1:], title=title, title_justify="left"))
+
     summary, numbers, only = incidents(comparison)
     console.print(cell(summary, "bold"))
     if numbers:
-        console.print(_table("incidents", ["", *names], [[*map(figure, row)] for row in numbers]))
+        show("incidents", ["", *names], numbers)
     for each in only:
         console.print(cell(f"- {each}"))
     console.print(cell(headline(comparison), "bold"))
@@ -106,25 +104,15 @@ def _show(comparison: Comparison) -> None:
     for by, word in GROUPS.items():
         table = counts(comparison.alarms, by)
         if table.height:
-            rows = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(_ROWS).rows()]
+            figures = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(_ROWS).rows()]
             title = f"alarms by {word}" + (f", the first {_ROWS} of {table.height}" if table.height > _ROWS else "")
-            console.print(_table(title, [word, *names, *_OWN_WORDS.values()], [[*map(figure, row)] for row in rows]))
-    rows, notes = quality(comparison)
-    console.print(_table("which version is right", ["", *names], [[*map(figure, row)] for row in rows]))
+            show(title, [word, *names, *_OWN_WORDS.values()], figures)
+    figures, notes = quality(comparison)
+    show("which version is right", ["", *names], figures)
     for note in notes:
         console.print(cell(note))
     for at, difference in enumerate(comparison.differences, 1):
         alarm = difference.alarm
-        what = f"{at}. {_OWN_WORDS[alarm['outcome']]}: {alarm['metric']} of {alarm['entity']}"
-        console.print(cell(what, "bold"))
+        console.print(cell(f"{at}. {_OWN_WORDS[alarm['outcome']]}: {alarm['metric']} of {alarm['entity']}", "bold"))
         for reason in difference.reasons:
             console.print(cell(f"   {reason}"))
-
-
-def _table(title: str, heads: list[str], rows: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for place, head in enumerate(heads):
-        table.add_column(cell(head), justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*map(cell, row))
-    return table

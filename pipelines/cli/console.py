@@ -11,7 +11,7 @@ from engine.clock import now_ms
 from engine.spec.duration import duration_ms
 from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.state_view import beliefs
-from pipelines.contracts.access_token import console_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.settings import load
 
 
@@ -53,7 +53,7 @@ def console(
         listening=shown.host,
         hosts=shown.hosts.split(","),
         actions=Operator(lambda: running(settings, elasticsearch=False), now_ms),
-        access=Access(shown.reached, console_token(shown), shown.user_header, shown.proxies.split(",")),
+        access=Access(shown.reached, access_token(shown), shown.user_header, shown.proxies.split(",")),
         beliefs=view,
         versions=ConsoleVersions(lambda: running(settings), overrides),
         quiet=duration_ms(settings.incidents.quiet),

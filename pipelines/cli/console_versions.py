@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings, load
-from pipelines.evaluation.side_process import end_with_parent
 
 _LOWEST = 19
 
@@ -26,11 +26,11 @@ class ConsoleVersions:
 
     Args:
         settings: Gives the settings, with the servers' addresses filled in; asked at each call.
-        given: The values of the command line by dotted name, from which they were loaded.
+        overrides: The values of the command line by dotted name, from which they were loaded.
     """
 
-    def __init__(self, settings: Callable[[], Settings], given: dict[str, Any]) -> None:
-        self._settings, self._given = settings, given
+    def __init__(self, settings: Callable[[], Settings], overrides: dict[str, Any]) -> None:
+        self._settings, self._overrides = settings, overrides
 
     def listed(self) -> list[dict[str, Any]]:
         """The versions, the oldest first.
@@ -60,7 +60,7 @@ class ConsoleVersions:
         addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
         context = multiprocessing.get_context("spawn")
         here, there = context.Pipe(duplex=False)
-        arguments = (there, (first, second), self._given | addresses)
+        arguments = (there, (first, second), self._overrides | addresses)
         process = context.Process(target=_compare, args=arguments, daemon=True, name="comparison")
         process.start()
         there.close()
@@ -79,16 +79,23 @@ class ConsoleVersions:
         return dict(answer)
 
 
-def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any]) -> None:
+def _compare(answers: Connection, names: tuple[str, str], overrides: dict[str, Any]) -> None:
     """What the process does: it sends the comparison, or the error."""
     os.nice(_LOWEST)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the console, and that ends this process
-    end_with_parent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     from pipelines.evaluation.comparison.between import between  # only in this process
     from pipelines.evaluation.comparison.plain_data import plain_data
 
     try:
-        found, unreadable = between(names, load(**given), given)
-        answers.send(plain_data(found, unreadable, now_ms()))
+        comparison, unreadable = between(names, load(**overrides), overrides)
+        answers.send(plain_data(comparison, unreadable, now_ms()))
     except NewnormalError as error:
         answers.send(error)
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it has ended, however that came about."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+    os._exit(1)

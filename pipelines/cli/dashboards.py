@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
+from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
 
 if TYPE_CHECKING:
+    from dashboards.marks import Compared
     from dashboards.panels import Site
 
 app = typer.Typer(help="Dashboards for Kibana and Grafana.", no_args_is_help=True)
@@ -182,8 +183,7 @@ def _kibana(
     with closing(Kibana(url, space, headers)) as server:
         version = server.check()
         found = installation.install(server, objects, replace) if install else installation.compared(server, objects)
-    rows = [(each.title, each.version, each.status) for each in found]
-    return _shown(rows, f"Kibana {version}, space {space}", install, replace)
+    return _shown(found, f"Kibana {version}, space {space}", install, replace)
 
 
 def _grafana(
@@ -209,21 +209,18 @@ def _grafana(
             found = installation.compared(server, site, elasticsearch)
         else:
             found = installation.install(server, site, elasticsearch, folder, replace, account(asking))
-    rows = [(each.title, each.version, each.status) for each in found]
-    return _shown(rows, f"Grafana {version}", folder is not None, replace)
+    return _shown(found, f"Grafana {version}", folder is not None, replace)
 
 
-def _shown(rows: Sequence[tuple[str, str, str]], title: str, installed: bool, replaced: bool) -> bool:
+def _shown(objects: Sequence[Compared], title: str, installed: bool, replaced: bool) -> bool:
     """Shows title, version and status of each object; true if all were up to date."""
     words = dict(_WORDS)
     if installed:
         words |= {"new": "installed", "outdated": "replaced by the present one"}
         words |= {"changed": "changed by somebody: replaced"} if replaced else {}
-    table = Table("object", "installed by", "state", title=title)
-    for name, version, status in rows:
-        table.add_row(cell(name), cell(version), cell(words[status]))
-    Console().print(table)
-    return all(status == "same" for _, _, status in rows)
+    cells = [(it.title, it.version, words[it.status]) for it in objects]
+    Console().print(rows.table(("object", "installed by", "state"), cells, title=title))
+    return all(it.status == "same" for it in objects)
 
 
 def _try(settings: Settings, since: str, versions: str) -> None:
@@ -236,10 +233,9 @@ def _try(settings: Settings, since: str, versions: str) -> None:
     now = now_ms()
     when = TimeRange(now - duration_ms(since), now)
     objects = saved_objects(_site(settings, versions))
-    table = Table("dashboard", "panel", "rows")
-    for trial in tried(settings.elasticsearch.url or "", requests(objects, when)):
-        table.add_row(cell(trial.dashboard), cell(trial.panel), cell(trial.rows, "" if trial.rows else "yellow"))
-    Console().print(table)
+    trials = tried(settings.elasticsearch.url or "", requests(objects, when))
+    cells = [(it.dashboard, it.panel, cell(it.rows, "" if it.rows else "yellow")) for it in trials]
+    Console().print(rows.table(("dashboard", "panel", "rows"), cells, title=None))
 
 
 def _site(settings: Settings, versions: str) -> Site:

@@ -41,7 +41,7 @@ def simulate(
 
       newnormal simulate --backfill 2h                      two hours of history, then live
 
-      newnormal simulate --hosts 2000 --vms 8000 --backfill 10m --duration 0s     load: 480,000 samples a minute
+      newnormal simulate --hosts 2000 --vms 8000 --backfill 10m --duration 0s     load: 480,000 samples per minute
 
       newnormal simulate --duration 1d --speed 600          a day in 144 seconds
     """

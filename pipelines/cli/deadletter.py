@@ -78,15 +78,15 @@ def list_(
     from pipelines.query.dead_letters.letters import letters, summary
 
     settings = opened.settings
-    found = _wanted(job, code, start, end).of(letters(settings))
+    chosen = _filter(job, code, start, end).of(letters(settings))
     if as_json:
-        for each in found:
-            typer.echo(rows.line(_fields(each)))
+        for letter in chosen:
+            typer.echo(rows.line(_fields(letter)))
         return
-    if not found:
+    if not chosen:
         typer.echo("no dead letters")
         return
-    table = summary(found)
+    table = summary(chosen)
     numbers = {name: isinstance(value, int) and name not in ("first", "last") for name, value in table[0].items()}
     shown = [[iso(row[name]) if name in ("first", "last") else row[name] for name in numbers] for row in table]
     rows.show(numbers, shown)
@@ -107,19 +107,19 @@ def show(
     from pipelines.query.dead_letters.originals import Originals
 
     settings = opened.settings
-    found = LetterFilter(places=(place,)).of(letters(settings))
-    if not found:
+    about = LetterFilter(places=(place,)).of(letters(settings))
+    if not about:
         raise _unknown(f"there is no dead letter about {place}")
-    letter = found[0].letter
+    letter = about[0].letter
     with Originals(settings.kafka.bootstrap or "") as originals:
         original = originals.read(letter.topic, letter.partition, letter.offset)
     value = None if original is None else original.value() or b""
-    for each in found:
+    for one in about:
         if as_json:
             text = {} if value is None else {"message": value.decode("utf-8", "backslashreplace")}
-            typer.echo(rows.line(_fields(each) | text))
+            typer.echo(rows.line(_fields(one) | text))
         else:
-            rows.block(place, {name: str(rows.readable(name, held)) for name, held in _fields(each).items()})
+            rows.block(place, {name: str(rows.readable(name, held)) for name, held in _fields(one).items()})
     if as_json:
         return
     if value is None:
@@ -166,26 +166,26 @@ def retry(
         accepted = "places of messages, --job, --code, --from, --until, or --all"
         raise NewnormalError("USAGE_INVALID", "no letter is selected", "deadletter retry", accepted, "nothing was sent")
     settings, versions = _opened(overrides, version)
-    wanted = _wanted(job, code, start, end, places)
-    known = Readers(settings, versions, load_jobs([file]) if file else None)
+    choice = _filter(job, code, start, end, places)
+    readers = Readers(settings, versions, load_jobs([file]) if file else None)
 
     def read() -> list[Letter]:
-        found = wanted.of(letters(settings))
-        if not found:
+        selected = choice.of(letters(settings))
+        if not selected:
             raise _unknown("no dead letter is selected")
-        return found if places or force else [each for each in found if each.mark is None]
+        return selected if places or force else [letter for letter in selected if letter.mark is None]
 
-    done = Retry(settings, known.source, known.others, force=force).run(read, now_ms())
+    done = Retry(settings, readers.source, readers.others, force=force).run(read, now_ms())
     typer.echo(f"{len(done.sent):,} letters sent again")
-    for each, again in done.sent[:_SHOWN]:
-        typer.echo(visible(f"  {each.place} as {again}"))
+    for letter, again in done.sent[:_SHOWN]:
+        typer.echo(visible(f"  {letter.place} as {again}"))
     for (error_code, what, accepted), number in _reasons([error for _, error in done.refused]).items():
         typer.echo(visible(f"{number:,} not sent, {error_code}: {what}; accepted: {accepted}"), err=True)
     if done.refused:
         raise typer.Exit(1)
 
 
-def _wanted(
+def _filter(
     job: list[str] | None,
     code: list[str] | None,
     start: str | None,
@@ -209,5 +209,5 @@ def _reasons(errors: list[NewnormalError]) -> Counter[tuple[str, str, str]]:
     return Counter((error.code, error.what, error.accepted) for error in errors)
 
 
-def _unknown(what: str) -> NewnormalError:
-    return NewnormalError("LETTER_UNKNOWN", what, "deadletter", "letters that `newnormal deadletter list` shows")
+def _unknown(why: str) -> NewnormalError:
+    return NewnormalError("LETTER_UNKNOWN", why, "deadletter", "letters that `newnormal deadletter list` shows")

@@ -20,9 +20,9 @@ def docs(
     The pages are commands.md, errors.md, jobs.md, model-constants.md, records.md and settings.md, the findings in
     troubleshooting.md and the ACLs in security.md.
     """
-    from pipelines.cli.reference import read, wanted  # it imports all packages
+    from pipelines.cli.reference import generated, read  # it imports all packages
 
-    pages = wanted(folder)
+    pages = generated(folder)
     stale = [path for path, text in pages.items() if read(path) != text]
     if check:
         for path in stale:

@@ -35,14 +35,14 @@ def doctor(
     It looks at this machine, the checkpoints, Kafka, Elasticsearch and the jobs; docs/troubleshooting.md lists what it
     finds. Exit code 0 if nothing is broken, 1 if something is.
     """
-    found = _examined(overrides)
+    examination = _examined(overrides)
     if as_json:
-        findings = [each.to_dict() for each in found.findings]
-        status = "broken" if found.broken else "findings" if findings else "ok"
-        typer.echo(json.dumps({"status": status, "checks": found.checks, "findings": findings}))
+        findings = [finding.to_dict() for finding in examination.findings]
+        status = "broken" if examination.broken else "findings" if findings else "ok"
+        typer.echo(json.dumps({"status": status, "checks": examination.checks, "findings": findings}))
     else:
-        _show(found)
-    raise typer.Exit(BROKEN if found.broken else FINE)
+        _show(examination)
+    raise typer.Exit(BROKEN if examination.broken else FINE)
 
 
 def _examined(overrides: Overrides) -> Examination:
@@ -74,14 +74,13 @@ def _show(examination: Examination) -> None:
     table = Table(show_lines=True)
     table.add_column("finding", no_wrap=True)
     table.add_column("what, where, and what to do", overflow="fold")
-    for each in examination.findings:
-        severity = str(each.kind.severity)
-        code = cell(each.code, _STYLES[severity]).append(f"\n{severity}")
-        text = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
-        table.add_row(code, text.append("\n→ ").append_text(cell(hint(each.do or each.kind.do))))
+    for finding in examination.findings:
+        severity = str(finding.kind.severity)
+        code = cell(finding.code, _STYLES[severity]).append(f"\n{severity}")
+        text = cell(finding.what).append("\n").append_text(cell(finding.where, "dim"))
+        table.add_row(code, text.append("\n→ ").append_text(cell(hint(finding.do or finding.kind.do))))
     console.print(table)
-    counts = {
-        severity: sum(str(each.kind.severity) == severity for each in examination.findings) for severity in _STYLES
-    }
-    said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    console.print(f"{examination.checks} checks: {said}")
+    severities = [str(finding.kind.severity) for finding in examination.findings]
+    counts = {severity: severities.count(severity) for severity in _STYLES}
+    summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    console.print(f"{examination.checks} checks: {summary}")

@@ -83,14 +83,14 @@ def evaluate(
         raise NewnormalError(
             "TRUTH_ABSENT", "there are no labels of these series", "evaluate", accepted, "nothing was evaluated"
         )
-    judged = judge(verdicts, spans, time)
-    if not judged.spans:
+    judgement = judge(verdicts, spans, time)
+    if not judgement.spans:
         what = f"none of {len(spans)} labelled spans overlaps the machines and times of the verdicts"
         accepted = "labels of machines and times that have verdicts"
         raise NewnormalError("TRUTH_ELSEWHERE", what, "evaluate", accepted, "nothing was evaluated")
-    show.write(out, "evaluation", judged.figures())
-    _plots(verdicts, judged, out, plots)
-    _tables(judged)
+    show.write(out, "evaluation", judgement.figures())
+    _plots(verdicts, judgement, out, plots)
+    _tables(judgement)
     Console(stderr=True, soft_wrap=True).print(cell(f"figures and plots are in {out}"))
 
 
@@ -105,8 +105,9 @@ def _of_files(
         settings: Settings of the detector.
         labelled: True if the files' own label columns are read; else no spans are returned.
     """
-    ready = {file: _verdicts(file, name) for file, name in zip(files, names_of(files), strict=True) if _judged(file)}
-    made, spans = list(ready.values()), []
+    named = zip(files, names_of(files), strict=True)
+    ready = {file: _verdicts(file, name) for file, name in named if _holds_verdicts(file)}
+    parts, spans = list(ready.values()), []
     recorded = [file for file in files if file not in ready]
     if recorded:
         from pipelines.evaluation.on_cores import judge_on_cores as scored  # it loads the models
@@ -118,11 +119,13 @@ def _of_files(
             column = read_labels(file, reading) if labelled and not report.failure else None
             spans += truth.of_column(column, reading.entity or name) if column is not None else []
         with show.bar("scoring", "values") as progress:
-            made.append(scored(series.select("time", "entity", "metric", "value"), settings, progress).select(_COLUMNS))
-    return pl.concat(made, how="diagonal_relaxed"), spans
+            parts.append(
+                scored(series.select("time", "entity", "metric", "value"), settings, progress).select(_COLUMNS)
+            )
+    return pl.concat(parts, how="diagonal_relaxed"), spans
 
 
-def _judged(file: Path) -> bool:
+def _holds_verdicts(file: Path) -> bool:
     """True if a file holds verdicts as `newnormal score` writes them."""
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
@@ -163,9 +166,9 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], JudgedTime
             raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", bootstrap)
         messages = kafka_content.values(bootstrap, settings.topic(topics.NOVELTIES))
         verdicts, _ = tables.frame(topics.NOVELTIES, messages)
-        known = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
-        every = (kafka_content.values(bootstrap, settings.topic(name)) for name in known)
-        lines = [line for some in every for line in some]
+        sources = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
+        contents = (kafka_content.values(bootstrap, settings.topic(name)) for name in sources)
+        lines = [line for some in contents for line in some]
     finally:
         reader.close()
     latest = verdicts.sort("revision", maintain_order=True).unique(
@@ -173,7 +176,8 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], JudgedTime
     )
     spans, refused = truth.of_messages(lines)
     if refused:
-        Console(stderr=True).print(cell(f"{refused} messages of {', '.join(known)} could not be read and are left out"))
+        left_out = f"{refused} messages of {', '.join(sources)} could not be read and are left out"
+        Console(stderr=True).print(cell(left_out))
     missing = sparse(latest, settings.detector.emit)
     if missing:
         Console(stderr=True, soft_wrap=True).print(_SPARSE, highlight=False)
@@ -187,13 +191,8 @@ def _plots(verdicts: pl.DataFrame, figures: JudgedVerdicts, out: Path, most: int
     plots.delays(figures, out / "delays.png")
     pairs = [(s.entity, m) for s in figures.spans for m in (s.metrics if EVERY not in s.metrics else ())]
     everywhere = {span.entity for span in figures.spans if EVERY in span.metrics}
-    found = (
-        verdicts.filter(pl.col("entity").is_in(list(everywhere)))
-        .select("entity", "metric")
-        .unique()
-        .sort("entity", "metric")
-    )
-    for entity, metric in list(dict.fromkeys([*pairs, *found.rows()]))[:most]:
+    rows = verdicts.filter(pl.col("entity").is_in(list(everywhere))).select("entity", "metric").unique().sort(pl.all())
+    for entity, metric in list(dict.fromkeys([*pairs, *rows.rows()]))[:most]:
         name = re.sub(r"[^\w.-]+", "_", f"{entity}-{metric}" if metric != EVERY else f"{entity}-all")
         plots.series(verdicts, figures.spans, entity, metric, out / f"series-{name}.png")
 

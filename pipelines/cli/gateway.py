@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -25,11 +23,10 @@ def gateway(
 
     A request is answered with success only when Kafka has acknowledged it; see docs/gateway.md.
     """
+    from pipelines.cli.input_commands import stopping
     from pipelines.gateway.serving import run  # the web server and the decoders: only for this command
 
     overrides |= {"gateway.host": host, "gateway.port": port}
     settings = running(load(**overrides), elasticsearch=False)
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    run(settings, stopped, lambda url: typer.echo(f"gateway at {url} (Ctrl-C ends it)"))
+    with stopping() as stopped:
+        run(settings, stopped, lambda url: typer.echo(f"gateway at {url} (Ctrl-C ends it)"))

@@ -83,26 +83,18 @@ def _with_code(error: BaseException) -> NewnormalError:
         command = context.command_path if context else "newnormal"
         what = error.format_message()  # type: ignore[attr-defined]
         return NewnormalError("USAGE_INVALID", what, command, f"see {command} --help", "nothing was started")
+    now = "the command ended"
     if isinstance(error, KafkaException):
-        now = "the command ended"
-        if told := forbidden(error.args[0], "what the command needs", "kafka.sasl_username", now):
-            return told
+        if refusal := forbidden(error.args[0], "what the command needs", "kafka.sasl_username", now):
+            return refusal
         accepted = "a broker that answers; `newnormal services status` shows the embedded one"
         return NewnormalError("KAFKA_UNREACHABLE", error.args[0].str(), "kafka.bootstrap", accepted, now)
     if isinstance(error, OSError) and error.filename is not None:
         what = error.strerror or type(error).__name__
-        return NewnormalError(
-            "FILE_UNUSABLE", what, str(error.filename), "a path that can be read or written", "the command ended"
-        )
-    secrets = secret_values()
+        return NewnormalError("FILE_UNUSABLE", what, str(error.filename), "a path that can be read or written", now)
+    secrets, accepted = secret_values(), "please report it; NEWNORMAL_DEBUG=1 shows it"
     what = redacted(f"{type(error).__name__}: {error}".strip(), secrets)
-    return NewnormalError(
-        "UNEXPECTED_ERROR",
-        what,
-        _trace_file(secrets),
-        "please report it; NEWNORMAL_DEBUG=1 shows it",
-        "the command ended",
-    )
+    return NewnormalError("UNEXPECTED_ERROR", what, _trace_file(secrets), accepted, now)
 
 
 def _trace_file(secrets: Sequence[str]) -> str:

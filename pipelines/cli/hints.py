@@ -15,7 +15,7 @@ PLACELESS = frozenset(
 """Commands that have no ``--state-dir``: they use no server, or start one that has nothing to do with it."""
 
 _COMMAND = re.compile(r"`newnormal (?P<name>[a-z-]+)(?P<rest>[^`]*)`")
-_given: Path | None = None
+_state_dir: Path | None = None
 
 
 def begin() -> None:
@@ -31,8 +31,8 @@ def remember(state_dir: Path | None) -> Path | None:
 
 
 def _remember(state_dir: Path | None) -> None:
-    global _given  # noqa: PLW0603  a process runs one command line; errors are shown after its context has ended
-    _given = state_dir
+    global _state_dir  # noqa: PLW0603  a process runs one command line; errors are shown after its context has ended
+    _state_dir = state_dir
 
 
 def hint(text: str) -> str:
@@ -54,6 +54,6 @@ def command(line: str) -> str:
 
 
 def _placed(match: re.Match[str]) -> str:
-    if _given is None or match["name"] in PLACELESS or "--state-dir" in match["rest"]:
+    if _state_dir is None or match["name"] in PLACELESS or "--state-dir" in match["rest"]:
         return match[0]
-    return f"`newnormal {match['name']}{match['rest']} --state-dir {shlex.quote(str(_given))}`"
+    return f"`newnormal {match['name']}{match['rest']} --state-dir {shlex.quote(str(_state_dir))}`"

@@ -8,17 +8,18 @@ from typing import Annotated
 
 import typer
 
+from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.explain.printing import visible
 from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, ShownVersion, with_servers
-from pipelines.cli.shown import shown
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING, LogChange
 from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.version_names import FIRST
 from pipelines.query import incidents as stored
 
 app = typer.Typer(
@@ -34,8 +35,12 @@ _COLUMNS = {"id": False, "status": False, "severity": False, "start": False, "ma
 
 @with_servers
 def _settings(overrides: Overrides, version: ShownVersion = None) -> Settings:
-    """The settings of the version of the chain that the options name."""
-    return shown(load(**overrides), version)
+    """The settings of the version that the option names, else of the one that readers see."""
+    from pipelines.versions.promotion import shown_version  # servers: only for commands that need it
+    from pipelines.versions.registry import Registry
+
+    there = running(load(**overrides), elasticsearch=version is None)
+    return there.of(Registry(there).get(version or shown_version(there) or FIRST).names)
 
 
 _of_a_version = option_set("settings", _settings)
@@ -50,7 +55,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the incidents that are not over."""
-    found = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
+    chosen = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
 
     def show_records(incidents: Sequence[Incident]) -> None:
         if incidents:
@@ -58,7 +63,7 @@ def list_(
         else:
             typer.echo("no incidents" if everything else "no open incidents; --all also shows those that are over")
 
-    rows.echo_records(found, as_json, show_records)
+    rows.echo_records(chosen, as_json, show_records)
 
 
 @app.command()
@@ -69,31 +74,28 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one incident: where it may have begun, and the machines and metrics concerned."""
-    found = stored.named(stored.incidents(settings), incident)
+    it = stored.named(stored.incidents(settings), incident)
     if as_json:
-        typer.echo(rows.of_record(found))
+        typer.echo(rows.of_record(it))
         return
     parts = {
-        "message": found.message,
-        "state": _state(found),
-        "severity": f"{found.severity} ({found.severity_score})",
-        "time": _time(found, duration_ms(settings.incidents.quiet)),
-        "reported": _reported(found, stored.first_written(settings, found)),
-        "novel": _novel(found),
-        "note": found.note or "",
+        "message": it.message,
+        "state": _state(it),
+        "severity": f"{it.severity} ({it.severity_score})",
+        "time": _time(it, duration_ms(settings.incidents.quiet)),
+        "reported": _reported(it, stored.first_written(settings, it)),
+        "novel": _novel(it),
+        "note": it.note or "",
     }
-    rows.block(f"incident {found.id}", parts)
-    begun = [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates]
-    begun += [("none of these", "", f"{found.unknown_share:.0%}", "")] if found.unknown_share is not None else []
+    rows.block(f"incident {it.id}", parts)
+    begun = [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in it.candidates]
+    begun += [("none of these", "", f"{it.unknown_share:.0%}", "")] if it.unknown_share is not None else []
     _table("where it may have begun", begun)
-    _table("what changed in the logs", [_log_change(change) for change in found.log_changes])
-    _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in found.machines])
+    _table("what changed in the logs", [_log_change(change) for change in it.log_changes])
+    _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in it.machines])
     _table(
         "metrics",
-        [
-            (m.metric, f"{m.machines} machine{'' if m.machines == 1 else 's'}", f"{m.record_score}")
-            for m in found.metrics
-        ],
+        [(m.metric, f"{m.machines} machine{'' if m.machines == 1 else 's'}", f"{m.record_score}") for m in it.metrics],
     )
 
 

@@ -28,14 +28,14 @@ class LazyCommands(Mapping[str, Command]):
 
     def __init__(self, sections: Mapping[str, Mapping[str, Entry]]) -> None:
         self._places = {name: (entry, title) for title, some in sections.items() for name, entry in some.items()}
-        self._made = dict[str, Command]()
+        self._commands = dict[str, Command]()
 
     def __getitem__(self, name: str) -> Command:
-        if name not in self._made:
+        if name not in self._commands:
             entry, title = self._places[name]
-            self._made[name] = _made(name, resolve_name(f"pipelines.cli.{entry.place}"), entry.passes_on)
-            self._made[name].rich_help_panel = title
-        return self._made[name]
+            self._commands[name] = _command(name, resolve_name(f"pipelines.cli.{entry.place}"), entry.passes_on)
+            self._commands[name].rich_help_panel = title
+        return self._commands[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -58,7 +58,7 @@ def lazy_group(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
     return LazyGroup
 
 
-def _made(name: str, target: Any, passes_on: bool) -> Command:
+def _command(name: str, target: Any, passes_on: bool) -> Command:
     holder = typer.Typer(rich_markup_mode="rich")
     if isinstance(target, typer.Typer):
         holder.add_typer(target, name=name)

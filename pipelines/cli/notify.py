@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -26,21 +24,19 @@ def run(
     version: ShownVersion = None,
 ) -> None:
     """Tell all channels of the settings of incidents, until Ctrl-C."""
+    from pipelines.cli.input_commands import stopping
     from pipelines.notify.running import Notifier  # Kafka and servers: only for this command
 
-    settings = load(**overrides)
-    settings = running(settings, elasticsearch=version is None)
+    settings = running(load(**overrides), elasticsearch=version is None)
     notifier = Notifier(settings, version)
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
 
     def ready(name: str) -> None:
         channels = ", ".join(settings.notify.channels)
         typer.echo(visible(f"telling {channels} of incidents of {name}; metrics at {notifier.url} (Ctrl-C ends it)"))
 
     try:
-        notifier.run(stopped, ready)
+        with stopping() as stopped:
+            notifier.run(stopped, ready)
     finally:
         notifier.close()
 

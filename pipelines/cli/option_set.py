@@ -34,9 +34,9 @@ def option_set(argument: str, build: Callable[..., object]) -> Callable[[Callabl
         parameters = {name: it for name, it in _parameters(command).items() if name != argument} | options
 
         @wraps(command)
-        def run(**given: Any) -> Result:
-            value = build(**{name: given.pop(name) for name in list(given) if name in options})
-            return command(**given, **{argument: value})
+        def run(**values: Any) -> Result:
+            value = build(**{name: values.pop(name) for name in list(values) if name in options})
+            return command(**values, **{argument: value})
 
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
         run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}

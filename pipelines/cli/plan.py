@@ -14,11 +14,11 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.plan import advice, coefficients, needs, render
 from pipelines.plan.load import EMITS, Load, length, number, whole
-from pipelines.plan.prices import Prices
+from pipelines.plan.render import Prices
 
 
 def plan(
-    events: Annotated[str, typer.Option(help="Samples a second of all series together, e.g. 1e6.")],
+    events: Annotated[str, typer.Option(help="Samples per second of all series together, e.g. 1e6.")],
     series: Annotated[str, typer.Option(help="Number of series, e.g. 1e6.")],
     window: Annotated[str | None, typer.Option(help="Length of a window. Default: the setting window.size.")] = None,
     retention: Annotated[
@@ -35,7 +35,7 @@ def plan(
         str | None, typer.Option(help="Replicas of a topic. Default: the setting kafka.replication.")
     ] = None,
     metrics: Annotated[str, typer.Option(help="Series of a machine, on average.")] = "10",
-    log_lines: Annotated[str, typer.Option(help="Log lines a second.")] = "0",
+    log_lines: Annotated[str, typer.Option(help="Log lines per second.")] = "0",
     partitions: Annotated[
         str | None, typer.Option(help="Partitions that your topics have. Default: as many as fit.")
     ] = None,
@@ -47,9 +47,9 @@ def plan(
     index_replicas: Annotated[
         str | None, typer.Option(help="Replicas of an index. Default: 1 if there are several nodes, as the sink does.")
     ] = None,
-    core_price: Annotated[str, typer.Option(help="Price of a core a month, in any currency.")] = "0",
-    gib_price: Annotated[str, typer.Option(help="Price of a GiB of memory a month.")] = "0",
-    disk_price: Annotated[str, typer.Option(help="Price of a GiB of disk a month.")] = "0",
+    core_price: Annotated[str, typer.Option(help="Price of a core per month, in any currency.")] = "0",
+    gib_price: Annotated[str, typer.Option(help="Price of a GiB of memory per month.")] = "0",
+    disk_price: Annotated[str, typer.Option(help="Price of a GiB of disk per month.")] = "0",
     measured: Annotated[
         Path, typer.Option("--coefficients", help="File that `newnormal bench plan` wrote.")
     ] = coefficients.SHIPPED,
@@ -68,7 +68,7 @@ def plan(
     if chosen not in EMITS:
         raise NewnormalError("PLAN_INVALID", f"{chosen!r} cannot be used", "--emit", ", ".join(EMITS))
     index_kept = index_retention or settings.retention.indices or "30d"
-    wanted = Load(
+    demand = Load(
         events=number(events, "--events", 1e-6),
         series=number(series, "--series", 1),
         window_ms=length(window or settings.window.size, "--window"),
@@ -92,16 +92,16 @@ def plan(
     prices = Prices(
         number(core_price, "--core-price"), number(gib_price, "--gib-price"), number(disk_price, "--disk-price")
     )
-    known = coefficients.read(measured)
-    found = needs.plan(wanted, known, machines)
+    costs = coefficients.read(measured)
+    cluster = needs.plan(demand, costs, machines)
     if as_json:
-        typer.echo(visible(json.dumps(render.tree(found, known, prices), ensure_ascii=False)))
+        typer.echo(visible(json.dumps(render.tree(cluster, costs, prices), ensure_ascii=False)))
         return
     console = Console(highlight=False)
-    console.print(render.table(found, prices))
+    console.print(render.table(cluster, prices))
     if explain:
-        console.print(render.sources(found, known))
-    for sentence in (render.layout(found), *advice.bottlenecks(found, known)):
+        console.print(render.sources(cluster, costs))
+    for sentence in (render.layout(cluster), *advice.bottlenecks(cluster, costs)):
         typer.echo(visible(f"- {sentence}"))
-    typer.echo(f"\nFor newnormal.toml:\n\n{advice.settings(found)}\n")
-    typer.echo(visible(f"Coefficients: {known.machine}, {known.date}. {known.source}"))
+    typer.echo(f"\nFor newnormal.toml:\n\n{advice.settings(cluster)}\n")
+    typer.echo(visible(f"Coefficients: {costs.machine}, {costs.date}. {costs.source}"))

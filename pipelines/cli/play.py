@@ -72,7 +72,7 @@ def play(
     for report in reports:
         say.print(visible_lines(str(report)), markup=False, soft_wrap=True)
     now = now_ms()
-    what = programme(frame, pace, shift_to_now, now)
+    samples = programme(frame, pace, shift_to_now, now)
     settings = settings if to else with_broker(settings)
     with (
         stopping() as stop,
@@ -80,12 +80,12 @@ def play(
         sink_of(settings, to, stop=stop, say=tell) as sink,
     ):
         if to or not frame.height:
-            sent = send(what, sink, stop=stop)
+            sent = send(samples, sink, stop=stop)
             say.print(f"{sent} samples sent")
             return
-        future = _announced(what, programme(frame, pace, True, now), settings, tell, anyway)
-        with Aftermath(settings, what.frame) as aftermath:
-            sent = send(what, sink, stop=stop, progress=lambda sent, total: bar(sent, sent * 1000 // max(total, 1)))
+        future = _announced(samples, programme(frame, pace, True, now), settings, tell, anyway)
+        with Aftermath(settings, samples.frame) as aftermath:
+            sent = send(samples, sink, stop=stop, progress=lambda sent, total: bar(sent, sent * 1000 // max(total, 1)))
             say.print(f"{sent} samples sent")
             counts = aftermath.wait(sent, future.late, stop)
         say.print(counts.text(sent, settings), markup=False, soft_wrap=True)
@@ -109,14 +109,14 @@ def _announced(programme: Programme, moved: Programme, settings: tree.Settings, 
     advice = [*_moving(future, moved, at, settings), *_ELSEWHERE]
     for line in future.lines(settings):
         tell(line)
-    if not future.judged and not anyway:
+    if not future.to_be_judged and not anyway:
         raise future.refusal(settings, advice)
-    if future.judged < future.samples:
+    if future.to_be_judged < future.samples:
         tell(f"instead: {'; '.join(advice)}")
     return future
 
 
 def _moving(future: Prospects, moved: Programme, at: Mapping[int, int], settings: tree.Settings) -> list[str]:
     """A sentence saying how many samples would be judged with --shift-to-now; none if that is not more."""
-    judged = prospects(moved, at, settings).judged
-    return [f"--shift-to-now: {judged:,} samples would be judged"] if judged > future.judged else []
+    judged = prospects(moved, at, settings).to_be_judged
+    return [f"--shift-to-now: {judged:,} samples would be judged"] if judged > future.to_be_judged else []

@@ -57,7 +57,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def wanted(folder: Path) -> dict[Path, str]:
+def generated(folder: Path) -> dict[Path, str]:
     """What the pages should hold; pages with a generated part are left out where they are not there.
 
     Args:

@@ -11,8 +11,8 @@ from rich.table import Table
 from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import cell
 from engine.spec.duration import iso
+from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.contracts.settings import load
 
@@ -37,29 +37,23 @@ def retention(
     settings = running(load(**overrides))
     policy, console = settings.retention, Console(highlight=False)
     late = policy.late or settings.kafka.retention
-    told = {"indices": policy.indices, "archive": policy.archive, "late records": late}
-    said = {what: f"{kept} are kept" if kept else "no limit" for what, kept in told.items()}
-    console.print(", ".join(f"{what}: {text}" for what, text in said.items()))
+    limits = {"indices": policy.indices, "archive": policy.archive, "late records": late}
+    console.print(", ".join(f"{kind}: {f'{kept} are kept' if kept else 'no limit'}" for kind, kept in limits.items()))
     retaining = Retention(settings, Registry(settings))
-    found = retaining.find(now_ms())
-    if found:
-        console.print(_table(found))
-    going = [old for old in found if not old.needed]
-    total = f"{len(going)} of {len(found)}, {size(sum(old.size for old in going))}"
+    too_old = retaining.find(now_ms())
+    if too_old:
+        console.print(_table(too_old))
+    going = [old for old in too_old if not old.needed]
+    total = f"{len(going)} of {len(too_old)}, {size(sum(old.size for old in going))}"
     if dry_run:
-        console.print(f"would delete {total}" if found else "nothing is too old")
+        console.print(f"would delete {total}" if too_old else "nothing is too old")
         return
     for topic in retaining.late_topics():
         console.print(f"topic {topic}: Kafka keeps its messages for {late}")
-    retaining.delete(found)
-    console.print(f"deleted {total}" if found else "nothing is too old")
+    retaining.delete(too_old)
+    console.print(f"deleted {total}" if too_old else "nothing is too old")
 
 
 def _table(listed: list[Old]) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("what", "name", "event times until", "size", "stays, because"):
-        table.add_column(column, overflow="fold")
-    for old in listed:
-        until = iso(old.end)[:16].replace("T", " ")
-        table.add_row(cell(old.kind), cell(old.name), cell(until), cell(size(old.size)), cell(old.needed))
-    return table
+    cells = [(old.kind, old.name, iso(old.end)[:16].replace("T", " "), size(old.size), old.needed) for old in listed]
+    return rows.table(("what", "name", "event times until", "size", "stays, because"), cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, get_args
 
@@ -11,6 +11,7 @@ import polars as pl
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from datagen.groundtruth import GroundTruth
 from engine.explain.printing import cell, visible
@@ -25,12 +26,12 @@ R = TypeVar("R", bound=Record)
 @cache
 def instants() -> frozenset[str]:
     """The names of all columns, of any record type, that hold instants."""
-    found = set()
+    names = set()
     for record in (*ALL, DeadLetter, GroundTruth):
         for name, info in record.model_fields.items():
             marks = [*info.metadata, *(mark for part in get_args(info.annotation) for mark in get_args(part))]
-            found |= {name} if any(isinstance(mark, TimeMs) for mark in marks) else set()
-    return frozenset(found)
+            names |= {name} if any(isinstance(mark, TimeMs) for mark in marks) else set()
+    return frozenset(names)
 
 
 def readable(name: str, value: Any) -> Any:
@@ -83,12 +84,8 @@ def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str 
     shown = [[_short(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
     widths = [max(map(len, [visible(name), *(row[at] for row in shown)])) for at, name in enumerate(columns)]
     if sum(widths) + 3 * len(widths) + 1 <= console.width:
-        table = Table(title=cell(title) if title else None, title_justify="left")
-        for name, number in columns.items():
-            table.add_column(cell(name), justify="right" if number else "left", no_wrap=True)
-        for row in shown:
-            table.add_row(*map(cell, row))
-        console.print(table)
+        numbers = [name for name, number in columns.items() if number]
+        console.print(table(list(columns), shown, numbers, title=cell(title) if title else None, title_justify="left"))
         return
     if title:
         console.print(cell(title, "italic"))
@@ -98,6 +95,25 @@ def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str 
         for name, value in zip(columns, row, strict=True):
             if value:
                 console.print(cell(f"  {name:<{most}}  {value}"), soft_wrap=True)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = (), **style: Any
+) -> Table:
+    """A table of texts without markup.
+
+    Args:
+        columns: The names of the columns.
+        rows: The values of each row; a `Text` keeps its style.
+        numbers: Names of the columns that hold numbers.
+        style: What `Table` takes beside; by default it is a plain table without lines.
+    """
+    shown = Table(**(style or {"box": None, "header_style": "dim", "padding": (0, 2, 0, 0)}))
+    for name in columns:
+        shown.add_column(cell(name), justify="right" if name in numbers else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(value if isinstance(value, Text) else cell(value) for value in row))
+    return shown
 
 
 def frame(result: pl.DataFrame, title: str = "") -> None:
@@ -114,13 +130,13 @@ def block(name: str, parts: Mapping[str, str]) -> None:
     """
     console = Console()
     console.print(cell(name, "bold"), soft_wrap=True)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(min_width=max(map(len, parts)) + 2)
-    table.add_column(overflow="fold")
-    for what, text in parts.items():
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=max(map(len, parts)) + 2)
+    grid.add_column(overflow="fold")
+    for title, text in parts.items():
         if text:
-            table.add_row(f"  {what}", cell(text))
-    console.print(table)
+            grid.add_row(f"  {title}", cell(text))
+    console.print(grid)
 
 
 def _short(name: str, value: Any) -> str:

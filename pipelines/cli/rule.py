@@ -41,7 +41,7 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 @with_kafka
 def add(
     overrides: Overrides,
-    given: RuleOptions,
+    options: RuleOptions,
     name: Name,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
@@ -66,7 +66,7 @@ def add(
     settings, now = load(**overrides), now_ms()
     begin = operators.instant(start, now, "--from")
     when = operators.instant(at, now, "--at")
-    fields = given.fields | {
+    fields = options.fields | {
         "id": name,
         "time": begin if at == "now" and begin is not None and begin < now else when,
         "start": begin,
@@ -75,14 +75,14 @@ def add(
     }
     rule, settings = operators.checked(Rule, fields, settings, now), running(settings, elasticsearch=False)
     windows = recent_windows(settings, rule.entity, rule.metric)
-    for option in given.percentages:
+    for option in options.percentages:
         refuse_percentage_of_no_ratio(option, windows)
-    known = [old for old in operators.rules(settings) if old.id == rule.id]
+    earlier = [old for old in operators.rules(settings) if old.id == rule.id]
     operators.write(settings, rule)
     confirm(rule)
-    for each in standing((begins(one), one) for one in (rule, *known)):
-        if each.rule != rule and each.end > now:
-            typer.echo(visible(f"until then, or until it is removed, this stays in force: {in_words(each.rule)}"))
+    for span in standing((begins(one), one) for one in (rule, *earlier)):
+        if span.rule != rule and span.end > now:
+            typer.echo(visible(f"until then, or until it is removed, this stays in force: {in_words(span.rule)}"))
     _foresee(rule, windows, settings)
 
 

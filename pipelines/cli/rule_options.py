@@ -1,6 +1,6 @@
 """The options of ``newnormal rule add``: the windows to which a rule applies, and its effects on them.
 
-The decorator `defines_a_rule` gives a command these options; the command gets them as one argument, ``given``.
+The decorator `defines_a_rule` gives a command these options; the command gets them as one argument, ``options``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RuleOptions:
     percentages: tuple[str, ...] = ()
 
 
-def _given(
+def _options(
     *,
     entity: Annotated[str, typer.Option(help="The machines, as a glob of * and ?.")] = "*",
     metric: Annotated[
@@ -87,5 +87,5 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-defines_a_rule = option_set("given", _given)
-"""A decorator: gives a command the options of a rule; the command gets a `RuleOptions` as its argument ``given``."""
+defines_a_rule = option_set("options", _options)
+"""A decorator: gives a command the options of a rule; the command gets a `RuleOptions` as its argument ``options``."""

@@ -71,8 +71,8 @@ def run(
         starting = stack.enter_context(starting_spark(settings)) if early else None
         from deploy.embedded.services import embedded, status
         from pipelines.cli.console_versions import ConsoleVersions
-        from pipelines.cli.operator import operator
         from pipelines.cli.state_view import state_view
+        from pipelines.query.operator import Operator
         from pipelines.retention.retention import RegularRetention
         from pipelines.runtime.bounded import BoundedRun
         from pipelines.runtime.driver import Driver
@@ -97,7 +97,7 @@ def run(
         driver = Driver(found, jobs, program=program, starting=starting, **how)
         bounded = BoundedRun(driver) if until else None
         asked: dict[str, Any] = {} if files else {
-            "actions": operator, "state_view": state_view,
+            "actions": Operator.of, "state_view": state_view,
             "versions": lambda settings: ConsoleVersions(lambda: settings, overrides),
         }  # fmt: skip
         watch = stack.enter_context(watching(driver, **asked))

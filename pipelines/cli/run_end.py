@@ -12,6 +12,7 @@ from dashboards.status import JobStatus
 from engine.clock import now_ms
 from engine.explain.printing import cell
 from engine.spec.duration import iso
+from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.version_names import FIRST
@@ -45,14 +46,13 @@ def show(driver: Driver, servers_stopped: bool) -> None:
 
 
 def _table(jobs: Sequence[JobStatus]) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("job", no_wrap=True)
-    for name in ("read", "written", "late", "refused", "event time"):
-        table.add_column(name, justify="right", no_wrap=True)
+    cells: list[list[object]] = []
     for job in jobs:
         figures = [f"{n:,}" for n in (job.records_in, job.records_out, job.late, job.dead_lettered)]
-        table.add_row(cell(job.name, "bold"), *figures, "–" if job.watermark is None else f"{iso(job.watermark)[:19]}Z")
-    return table
+        time = "–" if job.watermark is None else f"{iso(job.watermark)[:19]}Z"
+        cells.append([cell(job.name, "bold"), *figures, time])
+    names = ("job", "read", "written", "late", "refused", "event time")
+    return rows.table(names, cells, names[1:])
 
 
 def _places(driver: Driver, jobs: Sequence[JobStatus]) -> Iterator[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from dashboards.quantities import size
 from engine.clock import now_ms
@@ -96,19 +95,18 @@ def create(opened: Opened, name: Name, jobs: Jobs = None, file: File = None) -> 
 def list_(opened: Opened, as_json: AsJson = False) -> None:
     """List the savepoints of a version, the oldest first."""
     catalogue = opened.catalogue
-    found = catalogue.all()
+    savepoints = catalogue.all()
     if as_json:
-        for each in found:
-            typer.echo(each.model_dump_json())
+        for saved in savepoints:
+            typer.echo(saved.model_dump_json())
         return
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("name", "created", "release", "jobs", "shards", "size"):
-        table.add_column(column, overflow="fold")
-    for each in found:
-        shards = sorted({job.shards for job in each.jobs.values() if job.shards})
-        cells = (iso(each.created), each.program, ", ".join(each.jobs), ", ".join(map(str, shards)), size(each.bytes))
-        table.add_row(cell(each.name, "bold"), *map(cell, cells))
-    Console(highlight=False).print(table if found else f"no savepoints in {catalogue.folder}")
+    cells = []
+    for saved in savepoints:
+        shards = ", ".join(map(str, sorted({job.shards for job in saved.jobs.values() if job.shards})))
+        name, jobs = cell(saved.name, "bold"), ", ".join(saved.jobs)
+        cells.append((name, iso(saved.created), saved.program, jobs, shards, size(saved.bytes)))
+    table = rows.table(("name", "created", "release", "jobs", "shards", "size"), cells)
+    Console(highlight=False).print(table if cells else f"no savepoints in {catalogue.folder}")
 
 
 @app.command()
@@ -128,17 +126,16 @@ def show(
     The state is read from the savepoint's files, without Spark. --json has a line for each shard; with --series, all
     rows of the state of the series.
     """
-    from pipelines.savepoints.chosen_jobs import chosen_jobs
     from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # the models
     from pipelines.savepoints.series_words import in_words
 
     settings, catalogue = opened
     savepoint = catalogue.get(name)
-    program, wanted = _program(file), chosen_jobs(savepoint, jobs, _program(file))
+    program = _program(file)
     parts = series.split("/", 1) if series else []
     views: dict[str, list[ShardView]] = {}
-    found = False
-    for job in wanted:
+    any_state = False
+    for job in savepoint.chosen(jobs, program.names):
         definition = program.job(job, settings)
         states = (
             _states(catalogue.job_folder(savepoint, job), savepoint.jobs[job].shards, settings) if definition else []
@@ -152,14 +149,14 @@ def show(
             each for segments in states if definition
             for each in of_series(definition, segments, dict(zip(definition.key, parts, strict=False)))
         ]  # fmt: skip
-        found = found or bool(tables)
+        any_state = any_state or bool(tables)
         if as_json:
             for title, table in tables:
                 typer.echo(json.dumps({"table": title, "rows": rows_as_dicts(table)}, default=str))
         else:
             for line in in_words(job, tables):
                 typer.echo(visible(line))
-    if parts and not found:
+    if parts and not any_state:
         what = f"no job of savepoint {name} has state of {series}"
         raise NewnormalError("SERIES_UNKNOWN", what, "--series", "MACHINE/METRIC as in the topic telemetry")
     if parts:
@@ -213,13 +210,12 @@ def restore(
     ones in Elasticsearch, and in Kafka the topics have both. Without --job, the normalizers go on where they are, as
     samples that are written again would count twice.
     """
-    from pipelines.savepoints.chosen_jobs import chosen_jobs
     from pipelines.savepoints.restoring import Plan
 
     settings, catalogue = opened
     savepoint = catalogue.get(name)
     program = _program(file)
-    names = chosen_jobs(savepoint, jobs, program)
+    names = savepoint.chosen(jobs, program.names)
     before = max((savepoint.jobs[job].shards for job in names), default=0) or 1
     plan = Plan(catalogue, savepoint, names, settings, shards or before, program)
     if not jobs and (staying := plan.staying()) and len(staying) < len(names):

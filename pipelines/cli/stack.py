@@ -74,15 +74,16 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Write JSON for 
     """
     from deploy.compose.containers import engine
 
-    with engine() as found:
-        containers = found.containers()
+    with engine() as docker:
+        containers = docker.containers()
     if as_json:
-        typer.echo(json.dumps([{**asdict(each), "well": each.well} for each in containers]))
+        typer.echo(json.dumps([{**asdict(container), "well": container.well} for container in containers]))
     elif containers:
         _show(containers)
     else:
         typer.echo("the stack does not run")
-    raise typer.Exit(NOTHING if not containers else WELL if all(each.well for each in containers) else UNWELL)
+    well = all(container.well for container in containers)
+    raise typer.Exit(NOTHING if not containers else WELL if well else UNWELL)
 
 
 @app.command()

@@ -58,17 +58,17 @@ def status(
     headers = console_headers(settings.console)
     answers = [_asked(process, headers) for process in processes.job_processes(settings)]
     servers, telling = services.status(settings), notifier(settings)
-    code = NOTHING if not answers else UNWELL if any(answer.problems for answer in answers) else WELL
+    code = NOTHING if not answers else UNWELL if any(process.problems for process in answers) else WELL
     if as_json:
-        found = {
+        answer = {
             "state_dir": str(settings.state),
             "namespace": settings.namespace,
             "status": {WELL: "ok", UNWELL: "unwell", NOTHING: "nothing runs"}[code],
             "servers": [asdict(server) for server in servers.servers] if servers else [],
-            "processes": [asdict(answer) for answer in answers],
+            "processes": [asdict(process) for process in answers],
             "notifications": asdict(telling) if telling else None,
         }
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(answer))
     else:
         _show(settings, servers.servers if servers else (), answers, telling)
     raise typer.Exit(code)
@@ -137,12 +137,13 @@ def _show(settings: Settings, servers: Any, answers: list[Answer], telling: Noti
 def _show_notifications(console: Console, telling: NotifierStatus) -> None:
     now = now_ms()
     console.print(cell(f"notifications by process {telling.pid}, metrics at {telling.url}"), soft_wrap=True)
-    for each in telling.channels:
-        oldest = f" for {duration(now - each.oldest)}" if each.oldest is not None else ""
-        given_up = f", {each.given_up} given up" if each.given_up else ""
-        held = f"{each.waiting} waiting{oldest}, {each.suppressed} suppressed"
-        console.print(cell(f"  {each.name}: {each.sent} sent, {each.failed} failed{given_up}, {held}"), soft_wrap=True)
-        if each.failing_since is not None:
-            since = duration(now - each.failing_since)
-            text = f"  not well: {each.name} has taken no message for {since}: {each.reason}"
+    for channel in telling.channels:
+        oldest = f" for {duration(now - channel.oldest)}" if channel.oldest is not None else ""
+        given_up = f", {channel.given_up} given up" if channel.given_up else ""
+        held = f"{channel.waiting} waiting{oldest}, {channel.suppressed} suppressed"
+        sent = f"{channel.sent} sent, {channel.failed} failed{given_up}"
+        console.print(cell(f"  {channel.name}: {sent}, {held}"), soft_wrap=True)
+        if channel.failing_since is not None:
+            since = duration(now - channel.failing_since)
+            text = f"  not well: {channel.name} has taken no message for {since}: {channel.reason}"
             console.print(cell(text, "bold red"), soft_wrap=True)

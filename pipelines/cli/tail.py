@@ -56,13 +56,13 @@ def tail(
 
     Example: [bold]newnormal tail novelties --kind anomaly --entity 'db-*' --where "metric <> 'logs'"[/bold]
     """
-    wanted = RecordFilter(topic, tuple(kind or ()), entity, where)
+    choice = RecordFilter(topic, tuple(kind or ()), entity, where)
     settings = running(load(**overrides), elasticsearch=False)
     if settings.detector.emit != "all" and tables.record_of(topic) is Novelty:
         typer.echo(hint(_AROUND), err=True)
     reader, shown = tables.consumer(settings.kafka.bootstrap or "", {"enable.partition.eof": True}), 0
     try:
-        for line in _lines(reader, settings.topic(topic), wanted, beginning):
+        for line in _lines(reader, settings.topic(topic), choice, beginning):
             if line is None:  # all that was there has been shown
                 if limit:
                     typer.echo(f"{shown:,} of {limit:,} so far; waiting for more, Ctrl-C ends it", err=True)
@@ -114,24 +114,24 @@ class RecordFilter:
         """
         if self.all:
             return records
-        found = records.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        shown = records.with_columns(pl.col(pl.Categorical).cast(pl.String))
         try:
             if self.kinds:
-                found = found.filter(pl.col("kind").is_in(self.kinds))
+                shown = shown.filter(pl.col("kind").is_in(self.kinds))
             if self.entity != "*":
-                found = found.filter(pl.Series(matches(self.entity, found["entity"])))
-            return found.filter(pl.sql_expr(self.where)) if self.where else found
+                shown = shown.filter(pl.Series(matches(self.entity, shown["entity"])))
+            return shown.filter(pl.sql_expr(self.where)) if self.where else shown
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             what, columns = str(error).splitlines()[0], ", ".join(records.columns)
             raise NewnormalError("SQL_INVALID", what, "--where, --kind, --entity", f"columns: {columns}") from None
 
 
-def _lines(reader: Consumer, full: str, wanted: RecordFilter, beginning: bool) -> Iterator[str | None]:
+def _lines(reader: Consumer, full: str, choice: RecordFilter, beginning: bool) -> Iterator[str | None]:
     """The lines of the records that are shown; ``None`` once, when those that the topic had at first were shown."""
     starts, behind = [], set()
     for partition in tables.partitions(reader, full):
         low, high = reader.get_watermark_offsets(TopicPartition(full, partition), 10)
-        last = max(low, high - (_LAST if wanted.all else _LAST_OF_SOME))
+        last = max(low, high - (_LAST if choice.all else _LAST_OF_SOME))
         starts.append(TopicPartition(full, partition, low if beginning else last))
         behind.add(partition)
     reader.assign(starts)
@@ -139,41 +139,41 @@ def _lines(reader: Consumer, full: str, wanted: RecordFilter, beginning: bool) -
         got = reader.consume(500, 0.5)
         some = [message for message in got if not message.error()]
         some.sort(key=lambda m: (m.timestamp()[1], m.partition(), m.offset()))
-        yield from _shown([m.value() or b"" for m in some if m.value() != HEARTBEAT], wanted)
+        yield from _shown([m.value() or b"" for m in some if m.value() != HEARTBEAT], choice)
         ended = {each.partition() for each in got if (why := each.error()) and why.code() == KafkaError._PARTITION_EOF}
         if ended & behind and not (behind := behind - ended):
             yield None
 
 
-def _shown(values: list[bytes], wanted: RecordFilter) -> Iterator[str]:
-    decoder = tables.decoder(wanted.topic)
+def _shown(values: list[bytes], choice: RecordFilter) -> Iterator[str]:
+    decoder = tables.decoder(choice.topic)
     if decoder is None:
-        yield from (text for value in values if (text := _free(value, wanted)))
+        yield from (text for value in values if (text := _free(value, choice)))
         return
     nothing = np.zeros(len(values), np.int64)
-    decoded = decoder.decode(Messages(wanted.topic, 0, pa.array(values, pa.binary()), nothing, nothing))
+    decoded = decoder.decode(Messages(choice.topic, 0, pa.array(values, pa.binary()), nothing, nothing))
     table = pl.from_arrow(decoded.records)
     assert isinstance(table, pl.DataFrame)
-    found = [(row.pop(ROW), rows.line(_objects(row))) for row in wanted.of(table).to_dicts()]
-    refused = [(row, _free(values[row], wanted, why)) for row, _, why in decoded.refused]
+    found = [(row.pop(ROW), rows.line(_objects(row))) for row in choice.of(table).to_dicts()]
+    refused = [(row, _free(values[row], choice, why)) for row, _, why in decoded.refused]
     yield from (text for _, text in sorted([*found, *refused], key=lambda pair: pair[0]) if text)
 
 
-def _free(value: bytes, wanted: RecordFilter, why: str = "") -> str:
+def _free(value: bytes, choice: RecordFilter, why: str = "") -> str:
     """The line for a message that does not fit its topic's record type, or whose topic has none; empty if not shown."""
     try:
         tree = orjson.loads(value)
     except ValueError:
         tree = None
     if not isinstance(tree, dict):
-        return rows.line({"unreadable": payload_text(value)} | ({"reason": why} if why else {})) if wanted.all else ""
-    record = tables.record_of(wanted.topic)
+        return rows.line({"unreadable": payload_text(value)} | ({"reason": why} if why else {})) if choice.all else ""
+    record = tables.record_of(choice.topic)
     names = {info.alias or name: name for name, info in record.model_fields.items()} if record else {}
     row = {names.get(str(name), str(name)): found for name, found in tree.items()}
-    if wanted.all:
+    if choice.all:
         return rows.line(row)
     flat = {name: found for name, found in row.items() if isinstance(found, str | int | float | bool)}
-    return rows.line(row) if wanted.of(pl.DataFrame([flat])).height else ""
+    return rows.line(row) if choice.of(pl.DataFrame([flat])).height else ""
 
 
 def _objects(row: dict[str, Any]) -> dict[str, Any]:

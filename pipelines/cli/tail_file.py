@@ -73,12 +73,12 @@ def tail_file(
         say.print(cell(f"{name}: following {', '.join(paths)}, until {'Ctrl-C' if until is None else duration}"))
         while True:
             ended = stop.is_set() or (until is not None and time.monotonic() > until)
-            found = False
+            grown = False
             for each in files.new():
                 frame, unusable = reader.read(each.path, each.lines, now_ms())
                 sink.logs(frame)
-                sent, left, found = sent + frame.height, left + unusable, True
-            if found:
+                sent, left, grown = sent + frame.height, left + unusable, True
+            if grown:
                 sink.flush() if to else None
                 files.save()
             if ended:

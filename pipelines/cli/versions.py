@@ -131,20 +131,20 @@ def _table(views: list[VersionView], differs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("version", "shown", "from", "jobs, settings, times", "lag", "documents", "size", "runs"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("jobs, settings, times", "runs"))
-    for each, different in zip(views, differs, strict=True):
-        version = each.version
+    for view, different in zip(views, differs, strict=True):
+        version = view.version
         bounds = [iso(at)[:16].replace("T", " ") if at is not None else "" for at in (version.start, version.end)]
         settings = [f"{name} = {value}" for name, value in different.items()]
         times = [" to ".join(bounds).strip()] if any(bounds) else []
-        shown = "?" if each.shown is None else "yes" if each.shown else ""
+        shown = "?" if view.shown is None else "yes" if view.shown else ""
         table.add_row(
             cell(version.name, "bold"),
             cell(shown, "green"),
             cell(version.base or ""),
             Text("\n").join(cell(part) for part in (_jobs(version.jobs), *settings, *times)),
-            cell("–" if version.ended else f"{each.lag:,}"),
-            cell("?" if each.documents is None else f"{each.documents:,}"),
-            cell(size((each.index_bytes or 0) + sum(job.state_bytes for job in each.jobs))),
-            cell(", ".join(f"process {pid}" for pid in each.pids) or ("ended" if version.ended else "no")),
+            cell("–" if version.ended else f"{view.lag:,}"),
+            cell("?" if view.documents is None else f"{view.documents:,}"),
+            cell(size((view.index_bytes or 0) + sum(job.state_bytes for job in view.jobs))),
+            cell(", ".join(f"process {pid}" for pid in view.pids) or ("ended" if version.ended else "no")),
         )
     return table

@@ -11,7 +11,7 @@ from deploy.embedded.services import running
 from engine.spec.errors import NewnormalError
 from pipelines.cli.log_output import configure
 from pipelines.cli.options import Overrides, ShownVersion, with_servers
-from pipelines.contracts.access_token import view_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.settings import load
 
 _PART = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
@@ -48,7 +48,7 @@ def view(
         what = f"{len(peer)} URLs, but {parts[2]} parts"
         raise NewnormalError("USAGE_INVALID", what, "--peer", "the URL of each part, in order", "nothing was started")
     asked = load(**overrides)
-    token = view_token(asked.view)
+    token = access_token(asked.view)
     settings = running(asked, elasticsearch=version is None)
     name = version or shown_version(settings) or "v1"
     mine = settings.of(Registry(settings).get(name).names)

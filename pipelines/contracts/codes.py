@@ -14,21 +14,9 @@ setting(
     "a file with a password, a key or certificates cannot be read, or holds something else",
     "correct its path, permissions or content",
 )
-setting(
-    "CONSOLE_TOKEN",
-    "the file of `console.token_file` cannot be read, or holds no token",
-    "correct its path, permissions or content",
-)
-setting(
-    "VIEW_TOKEN",
-    "the file of `view.token_file` cannot be read, or holds no token",
-    "correct its path, permissions or content",
-)
-setting(
-    "NOTIFY_TOKEN",
-    "the file of `notify.token_file` cannot be read, or holds no token",
-    "correct its path, permissions or content",
-)
+for server in ("console", "view", "gateway", "notify"):
+    what = f"the file of `{server}.token_file` cannot be read, or holds no token"
+    setting(f"{server.upper()}_TOKEN", what, "correct its path, permissions or content")
 setting(
     "COMPARISON_ENDED",
     "the process that compares two versions for the console ended before it was done",
@@ -51,12 +39,6 @@ setting(
 )
 setting(
     "CHECKOUT_ABSENT", "benchmarks and chaos runs are not installed", "run the command in a checkout of the repository"
-)
-
-setting(
-    "GATEWAY_TOKEN",
-    "the file of `gateway.token_file` cannot be read, or holds no token",
-    "correct its path, permissions or content",
 )
 
 file = section("Files and ports")

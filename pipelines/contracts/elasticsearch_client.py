@@ -39,17 +39,17 @@ def unusable(error: ApiError | TransportError, url: str, now: str) -> NewnormalE
     from elastic_transport import TlsError  # noqa: PLC0415  as above
     from elasticsearch import ApiError  # noqa: PLC0415  as above
 
-    where, said = "elasticsearch.url", str(error.message or type(error).__name__)
+    where, message = "elasticsearch.url", str(error.message or type(error).__name__)
     if isinstance(error, ApiError) and error.status_code in _FORBIDDEN:
         what = f"{str(url)!r} refuses this account (HTTP {error.status_code}): {_reason(error)}"
         settings = "elasticsearch.user and elasticsearch.password_file, or elasticsearch.api_key_file"
         accepted = f"an account or API key with the privileges in security.md: {settings}"
         return NewnormalError("ELASTICSEARCH_REFUSED", what, where, accepted, now)
     if isinstance(error, TlsError):
-        what = f"no TLS with {str(url)!r}: {said}"
+        what = f"no TLS with {str(url)!r}: {message}"
         accepted = "a valid certificate of an authority in elasticsearch.ca_file, for the host in elasticsearch.url"
         return NewnormalError("ELASTICSEARCH_TLS_FAILED", what, where, accepted, now)
-    what = f"Elasticsearch at {str(url)!r} cannot be used: {said}"
+    what = f"Elasticsearch at {str(url)!r} cannot be used: {message}"
     accepted = "http://host:port of a running node; empty to use the embedded one"
     return NewnormalError("ELASTICSEARCH_UNREACHABLE", what, where, accepted, now)
 

@@ -50,11 +50,11 @@ def limit(text: str, where: str) -> Limit:
         raise NewnormalError("RULE_INVALID", f"{text!r} is no limit", where, ACCEPTED, "nothing was written")
     number, unit, prefix, binary = read.groups()
     if unit == "%":
-        found = Limit(float(f"{float(number) / 100:.15g}"), percent=True)
+        bound = Limit(float(f"{float(number) / 100:.15g}"), percent=True)
     else:
-        found = Limit(float(number) * (1024 if binary else 1000) ** _POWERS[(prefix or "").upper()])
-    if not isfinite(found.value):
+        bound = Limit(float(number) * (1024 if binary else 1000) ** _POWERS[(prefix or "").upper()])
+    if not isfinite(bound.value):
         raise NewnormalError(
             "RULE_INVALID", f"{text!r} is too large", where, "numbers of 64 bits", "nothing was written"
         )
-    return found
+    return bound

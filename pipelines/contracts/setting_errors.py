@@ -51,47 +51,47 @@ def refusal(wrong: Wrong) -> NewnormalError:
 
 
 def refused(
-    error: ValidationError, model: type[BaseModel], given: Mapping[str, Any], environ: Mapping[str, str]
+    error: ValidationError, model: type[BaseModel], overrides: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Wrong:
     """Turns a validation error of pydantic into the wrong settings that it reports.
 
     Args:
         error: The validation error.
         model: The class of all settings.
-        given: Settings given on the command line, by dotted name.
+        overrides: Settings given on the command line, by dotted name.
         environ: The environment variables.
     """
-    known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
+    fields, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
     for one in error.errors():
         path = ".".join(map(str, one["loc"]))
-        name = next((name for name in known if path == name or path.startswith(f"{name}.")), None)
+        name = next((name for name in fields if path == name or path.startswith(f"{name}.")), None)
         if name is None:
             below = one["input"] if isinstance(one["input"], dict) and one["input"] else {"": one["input"]}
             for leaf, value in below.items():
                 full = f"{path}.{leaf}".removesuffix(".")
-                wrong[full] = _unknown(full, value, known, given, environ)
+                wrong[full] = _unknown(full, value, fields, overrides, environ)
             continue
         shown = path.removesuffix(".[key]")
         why = str(one.get("ctx", {}).get("error", "")).partition("; accepted")[0]
         hint = f": {why}" if "did you mean" in why else ""
         what = f"{shown} = {_short(one['input'])}{hint}"
-        if any(isinstance(mark, Confidential) for mark in known[name].metadata):
+        if any(isinstance(mark, Confidential) for mark in fields[name].metadata):
             what = f"{shown}: {one['msg'].removeprefix('Value error, ')}"
-        wrong[shown] = (what, place(name, given, environ), accepted(known[name]))
+        wrong[shown] = (what, place(name, overrides, environ), accepted(fields[name]))
     return wrong
 
 
 def _unknown(
-    path: str, value: object, fields: Mapping[str, FieldInfo], given: Mapping[str, Any], environ: Mapping[str, str]
+    path: str, value: object, fields: Mapping[str, FieldInfo], overrides: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[str, str, str]:
     sections = {name.partition(".")[0] for name in fields if "." in name}
     if path in sections:
-        return f"{path} = {_short(value)}: it is a table of settings", place(path, given, environ), f"[{path}]"
+        return f"{path} = {_short(value)}: it is a table of settings", place(path, overrides, environ), f"[{path}]"
     hint = meant(path, fields)
     field = fields.get(hint or "")
     secret = field is not None and any(isinstance(mark, Confidential) for mark in field.metadata)
     what = f"{path}{'' if secret else f' = {_short(value)}'}: there is no such setting"
-    return what + (f"; did you mean {hint}?" if hint else ""), place(path, given, environ), "see docs/settings.md"
+    return what + (f"; did you mean {hint}?" if hint else ""), place(path, overrides, environ), "see docs/settings.md"
 
 
 def meant(path: str, fields: Mapping[str, FieldInfo]) -> str | None:
@@ -109,16 +109,16 @@ def unknown_variables(environ: Mapping[str, str], model: type[BaseModel]) -> Wro
 
     Each is reported with the setting that may have been meant.
     """
-    known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
-    tables = {name.partition(".")[0] for name in known if "." in name}
+    fields, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
+    tables = {name.partition(".")[0] for name in fields if "." in name}
     for name in sorted(environ):
         inner = name.upper().removeprefix(PREFIX)
         if inner == name.upper() or inner in OTHERS or _OF_KUBERNETES.search(inner):
             continue
         first, _, rest = inner.lower().partition("__")
-        if inner.lower() in known or (first in tables and (rest or inner.lower() in tables)):
+        if inner.lower() in fields or (first in tables and (rest or inner.lower() in tables)):
             continue  # pydantic checks names within a table of settings
-        close = get_close_matches(inner, [variable(dotted).removeprefix(PREFIX) for dotted in known], 1)
+        close = get_close_matches(inner, [variable(dotted).removeprefix(PREFIX) for dotted in fields], 1)
         hint = f"; did you mean {PREFIX}{close[0]}?" if close else ""
         wrong[name] = (f"{name}: there is no such setting{hint}", "environment", "see docs/settings.md")
     return wrong
@@ -140,9 +140,9 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def place(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+def place(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     """Where a setting was set: "command line", the name of an environment variable, or the settings file."""
-    if any(given.get(dotted) is not None and (dotted + ".").startswith(f"{name}.") for dotted in given):
+    if any(overrides.get(dotted) is not None and (dotted + ".").startswith(f"{name}.") for dotted in overrides):
         return "command line"
     upper = {variable.upper(): variable for variable in environ}
     own, table = variable(name), variable(name.partition(".")[0])

@@ -26,6 +26,7 @@ from pipelines.contracts.records.zone import Zone
 _NAME = re.compile(r"(?=.{1,253}$)\w([\w-]*\w)?(\.\w([\w-]*\w)?)*\.?", re.ASCII)
 _MEGABYTES = {"m": 1, "g": 1024}
 _MOST_MEGABYTES = 1024 * 1024
+_MOST_CHARACTERS = 4_000
 
 
 @dataclass(frozen=True)
@@ -112,21 +113,18 @@ def _is_url(text: str) -> bool:
     return parts.scheme in ("http", "https") and is_address(address) and bool(plain)
 
 
-def _token(secret: SecretStr) -> SecretStr:
-    if is_token(secret.get_secret_value()):
-        return secret
-    raise ValueError("not accepted")
+def _confidential(usable: Callable[[str], bool]) -> AfterValidator:
+    def check(secret: SecretStr) -> SecretStr:
+        if usable(secret.get_secret_value()):
+            return secret
+        raise ValueError("not accepted")
 
-
-def _secret(secret: SecretStr) -> SecretStr:
-    if _is_line(secret.get_secret_value()):
-        return secret
-    raise ValueError("not accepted")
+    return AfterValidator(check)
 
 
 def _is_line(text: str) -> bool:
-    """True for nothing, or one line without blanks around it."""
-    return text == text.strip() and len(text) < _MOST_PATH and (text.isprintable() or not text)
+    """True for empty text, or one line without surrounding blanks."""
+    return text == text.strip() and len(text) < _MOST_CHARACTERS and text.isprintable()
 
 
 def is_token(text: str) -> bool:
@@ -185,21 +183,14 @@ def _no_flag(value: object) -> object:
 
 
 def is_web_address(text: str) -> bool:
-    """True for an HTTP or HTTPS address, also without a port, with a path, and with a query.
-
-    Raises:
-        ValueError: If the host or the port is malformed.
-    """
-    parts = urlsplit(text)
-    plain = text.isprintable() and " " not in text and not parts.fragment and parts.port != 0
+    """True for an HTTP or HTTPS address, also without a port, with a path, and with a query."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:  # the host or the port is malformed
+        return False
+    plain = text.isprintable() and " " not in text and not parts.fragment and port != 0
     return parts.scheme in ("http", "https") and plain and is_host(parts.hostname or "-")
-
-
-_MOST_PATH = 4_000
-
-
-def _is_file_path(text: str) -> bool:
-    return text == "" or (text.isprintable() and len(text) < _MOST_PATH and text == text.strip())
 
 
 Whole = Annotated[int, BeforeValidator(_no_flag)]
@@ -248,11 +239,11 @@ HeaderName = Annotated[
     Accepts("nothing, or the name of an HTTP header, e.g. X-Forwarded-User"),
 ]  # fmt: skip
 Token = Annotated[
-    SecretStr, AfterValidator(_token), Confidential(),
+    SecretStr, _confidential(is_token), Confidential(),
     Accepts("nothing, or 16 to 200 visible ASCII characters without a space"),
 ]  # fmt: skip
 Secret = Annotated[
-    SecretStr, AfterValidator(_secret), Confidential(), Accepts("nothing, or one line"),
+    SecretStr, _confidential(_is_line), Confidential(), Accepts("nothing, or one line"),
 ]  # fmt: skip
 OneLine = Annotated[str, _checked(_is_line), Accepts("nothing, or one line")]
 Networks = Annotated[
@@ -285,7 +276,7 @@ CheckpointPlace = Annotated[
         "nothing; a directory, or where one can be made; or an address with a path, e.g. hdfs://name-node:8020/state"
     ),
 ]
-FilePath = Annotated[str, _checked(_is_file_path), Accepts("nothing, or the path of a file")]
+FilePath = Annotated[str, _checked(_is_line), Accepts("nothing, or the path of a file")]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 Families = Annotated[
     dict[Glob, FamilyName],

@@ -13,22 +13,20 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.elasticsearch_client import unusable
 from pipelines.doctor.context import Context
 from pipelines.doctor.elasticsearch.aliases import aliases
-from pipelines.doctor.elasticsearch.clock import elasticsearch_clock
 from pipelines.doctor.elasticsearch.health import disk as elasticsearch_disk
 from pipelines.doctor.elasticsearch.health import health
 from pipelines.doctor.elasticsearch.indices import indices
-from pipelines.doctor.environment import interpreters, packages, room
+from pipelines.doctor.environment import interpreters, room
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.doctor.jobs.checkpoints import continuations, layouts
 from pipelines.doctor.jobs.locks import locks
 from pipelines.doctor.jobs.unread_versions import unread_versions
-from pipelines.doctor.kafka.clock import kafka_clock
-from pipelines.doctor.kafka.input import refused, silent
-from pipelines.doctor.kafka.late import late
+from pipelines.doctor.kafka.clock import elasticsearch_clock, kafka_clock
+from pipelines.doctor.kafka.input import late, refused, silent
 from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
 from pipelines.doctor.kafka.watermarks import watermarks
-from pipelines.doctor.notify.channels import failing
+from pipelines.doctor.notifications import failing
 
 Check = Callable[[Context], Sequence[Finding]]
 
@@ -95,7 +93,7 @@ _REFUSALS = {
 WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
     interpreters.python,
     interpreters.java_home,
-    packages.replaced,
+    interpreters.replaced,
 )
 """Checks that can be made even where the settings are wrong."""
 
@@ -128,15 +126,15 @@ class Examination:
 
 def examine(context: Context) -> Examination:
     """Makes all checks that the servers allow."""
-    found = [finding for check in WITHOUT_SETTINGS for finding in check()]
+    findings = [finding for check in WITHOUT_SETTINGS for finding in check()]
     done = len(WITHOUT_SETTINGS)
     away = [_kafka_away(context), _elasticsearch_away(context)]
     for checks, absent in ((OF_MACHINE, None), (OF_KAFKA, away[0]), (OF_ELASTICSEARCH, away[1])):
         if absent is None:
-            found += _made(context, checks)
+            findings += _findings(context, checks)
             done += len(checks)
-    found += _of_servers([each for each in away if each])
-    return Examination(tuple(sorted(found, key=lambda each: _ORDER.index(each.kind.severity))), done)
+    findings += _of_servers([reason for reason in away if reason])
+    return Examination(tuple(sorted(findings, key=lambda it: _ORDER.index(it.kind.severity))), done)
 
 
 def examine_without(error: NewnormalError) -> Examination:
@@ -147,21 +145,21 @@ def examine_without(error: NewnormalError) -> Examination:
     """
     wrong = Finding(_SETTINGS, error.what, error.where, error.accepted)
     found = [wrong, *(finding for check in WITHOUT_SETTINGS for finding in check())]
-    return Examination(tuple(sorted(found, key=lambda each: _ORDER.index(each.kind.severity))), len(WITHOUT_SETTINGS))
+    return Examination(tuple(sorted(found, key=lambda it: _ORDER.index(it.kind.severity))), len(WITHOUT_SETTINGS))
 
 
-def _made(context: Context, checks: Sequence[Check]) -> list[Finding]:
-    found: list[Finding] = []
+def _findings(context: Context, checks: Sequence[Check]) -> list[Finding]:
+    findings: list[Finding] = []
     failed: dict[str, str] = {}
     for check in checks:
         try:
-            found += check(context)
+            findings += check(context)
         except (NewnormalError, KafkaException, ApiError, TransportError, TimeoutError, OSError) as error:
             failed[check.__name__] = f"{type(error).__name__}: {error}".strip()
     if failed:
         first = next(iter(failed.values())).splitlines()[0]
-        found.append(Finding(_UNSAID, f"{', '.join(failed)}: {first}", "servers"))
-    return found
+        findings.append(Finding(_UNSAID, f"{', '.join(failed)}: {first}", "servers"))
+    return findings
 
 
 def _kafka_away(context: Context) -> Finding | None:

@@ -54,23 +54,23 @@ def tails(bootstrap: str, topics: Sequence[str], last: int = LAST) -> Tails:
     """
     reader = bounded_reader(bootstrap, "newnormal.doctor")
     try:
-        known = reader.list_topics(timeout=_SECONDS).topics
-        places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
-        found: dict[tuple[str, int], list[Arrived]] = {(each.topic, each.partition): [] for each in places}
+        existing = reader.list_topics(timeout=_SECONDS).topics
+        places = [TopicPartition(name, p) for name in topics if name in existing for p in existing[name].partitions]
+        messages: dict[tuple[str, int], list[Arrived]] = {(place.topic, place.partition): [] for place in places}
         ends = {}
-        for each in places:
-            low, high = bounds(reader, each)
+        for place in places:
+            low, high = bounds(reader, place)
             if high > low:
-                each.offset = max(low, high - last)
-                ends[each.topic, each.partition] = high
-        reader.assign([each for each in places if (each.topic, each.partition) in ends])
+                place.offset = max(low, high - last)
+                ends[place.topic, place.partition] = high
+        reader.assign([place for place in places if (place.topic, place.partition) in ends])
         deadline = time.monotonic() + _SECONDS
         while ends:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no message within {_SECONDS:g} s")
             for message in reader.consume(1_000, 0.1):
-                _take(message, found, ends)
-        return found
+                _take(message, messages, ends)
+        return messages
     finally:
         reader.close()
 

@@ -28,14 +28,14 @@ class AlertLevel:
     """The result for one definition of an alert, such as "news" or "score from 50".
 
     Args:
-        found: For each span the number of windows from its start to the first verdict in it; ``None`` if not found.
+        delays: For each span the number of windows from its start to the first verdict in it; ``None`` if not found.
         alerts: Number of alerts of all series, without joined verdicts.
         false_alarms: Number of alerts that no span explains.
         refuted: Number of alerts that an operator called a false alarm.
         series_days: Number of judged days, summed over all series.
     """
 
-    found: list[int | None]
+    delays: list[int | None]
     alerts: int
     false_alarms: int
     refuted: int
@@ -43,9 +43,9 @@ class AlertLevel:
 
     def figures(self) -> dict[str, float | None]:
         """The figures as JSON: shares, median delay in windows, false alarms per series and day."""
-        delays = [delay for delay in self.found if delay is not None]
+        delays = [delay for delay in self.delays if delay is not None]
         return {
-            "found": len(delays) / len(self.found) if self.found else None,
+            "found": len(delays) / len(self.delays) if self.delays else None,
             "median_delay_windows": float(median(delays)) if delays else None,
             "alerts": self.alerts,
             "alerts_explained": 1 - self.false_alarms / self.alerts if self.alerts else None,
@@ -79,7 +79,7 @@ class JudgedVerdicts:
         return {
             "spans": len(self.spans),
             "news": self.news.figures(),
-            "levels": {str(level): found.figures() for level, found in self.levels.items()},
+            "levels": {str(score): level.figures() for score, level in self.levels.items()},
             "ranking": {"mean": means, "series": self.ranking},
             "called": {
                 "anomalies called anomalies": _share(not called for change, called in self.called if not change),

@@ -42,10 +42,10 @@ def delays(verdicts: JudgedVerdicts, out: Path) -> None:
     """Plots a histogram of the delays with which spans were found."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     axis = figure.subplots()
-    found = [delay for delay in verdicts.news.found if delay is not None]
-    axis.hist(found, bins=min(50, max(1, max(found, default=0) + 1)), color="tab:blue")
+    windows = [delay for delay in verdicts.news.delays if delay is not None]
+    axis.hist(windows, bins=min(50, max(1, max(windows, default=0) + 1)), color="tab:blue")
     axis.set_xlabel("windows from the start of a span to the first alert in it")
-    axis.set_ylabel(f"spans ({len(found)} of {len(verdicts.news.found)} found)")
+    axis.set_ylabel(f"spans ({len(windows)} of {len(verdicts.news.delays)} found)")
     figure.savefig(out, dpi=90)
 
 
@@ -62,14 +62,14 @@ def difference(
     """
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
-    known = [own for _, own, _ in versions if own["actual"].count()]
+    valued = [own for _, own, _ in versions if own["actual"].count()]
     for (name, own, threshold), color in zip(versions, ("tab:blue", "tab:orange"), strict=True):
-        if known:
+        if valued:
             _expected(above, own, color, None, f"expected by {name}")
         _score(below, own, color, f"alarm of {name}", name)
         below.axhline(threshold, color=color, linewidth=0.6, linestyle=":")
-    if known:
-        _values(above, known[0], "value")
+    if valued:
+        _values(above, valued[0], "value")
     else:
         above.text(
             0.5, 0.5, "no value: a verdict on several metrics or log lines", ha="center", transform=above.transAxes

@@ -45,14 +45,14 @@ def judge(
     )
     last = int(frame["_step"].to_numpy().max(initial=0))
     many = max(1, _ROWS * (last + 1) // max(frame.height, 1))
-    made, done = [], 0
+    parts, done = [], 0
     for first in range(0, last + 1, many):
         part = frame.filter(pl.col("_step").is_between(first, first + many - 1)).drop("_step", "time")
         verdicts, state = detection.process(part, state)
-        made.append(verdicts)
+        parts.append(verdicts)
         done += part.height
         progress(done, frame.height)
-    verdicts = last_revisions(pl.concat(made)).sort("entity", "window_end", "metric", maintain_order=True)
+    verdicts = last_revisions(pl.concat(parts)).sort("entity", "window_end", "metric", maintain_order=True)
     asked = values.select("entity", "metric", window_end="time").unique()
     whole = asked.select("entity", "window_end", metric=pl.lit(JOINED)).unique().select(asked.columns)
     return verdicts.join(pl.concat([asked, whole]), on=asked.columns, how="semi", maintain_order="left")

@@ -8,13 +8,14 @@ import polars as pl
 from pipelines.contracts.records.novelty import QUIET_KINDS
 
 SERIES = ("entity", "metric")
-_NEARLY_ALL, _MUCH_TOO_FEW = 0.9, 0.5
-"""Below this share of windows verdicts are missing, where not all are asked for, and where they are: a machine that was
-off has no windows either, but what was written before the setting became ``all`` holds far fewer."""
+_NEARLY_ALL = 0.9
+"""With another `detector.emit` than ``all``, fewer verdicts than this share of windows: some are missing."""
+_MUCH_TOO_FEW = 0.5
+"""The same with ``all``, where a machine that was off also lacks windows."""
 
 
 def news_only(verdicts: pl.DataFrame) -> bool:
-    """True if no verdict is stored that is no news, but for the ends of incidents: `detector.emit` was ``novel``."""
+    """True if only news is stored (ends of incidents aside): `detector.emit` was ``novel``."""
     quiet = pl.col("kind").is_in(QUIET_KINDS) & pl.col("incident_state").is_null()
     return verdicts.height > 0 and not verdicts.select(quiet.any()).item()
 

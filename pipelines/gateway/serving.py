@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
-from pipelines.contracts.access_token import gateway_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
 from pipelines.gateway.log_port import opened
@@ -41,7 +41,7 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         limits, kafka = settings.gateway, settings.kafka
-        token, bootstrap = gateway_token(limits), kafka.bootstrap or ""
+        token, bootstrap = access_token(limits), kafka.bootstrap or ""
         wanted = {settings.topic(name): settings.topic_config(name) for name in (topics.RAW_AGENTS, topics.LOGS_AGENTS)}
         ensure_topics(bootstrap, wanted, kafka.partitions, kafka.replication)
         listener = listening(limits.host, limits.port, "gateway")

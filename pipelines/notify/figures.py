@@ -42,7 +42,7 @@ class Tally:
 
     >>> tally = Tally("night")
     >>> tally.due(["a", "b"], ["c"], 1_000)
-    >>> tally.told(["a"])
+    >>> tally.taken(["a"])
     >>> tally.failed("it answered 503", 2_000)
     >>> tally.due(["b", "c"], [], 3_000)
     >>> found = tally.figures()
@@ -67,7 +67,7 @@ class Tally:
             self._since = {name: self._since.get(name, now) for name in waiting}
             self._figures = replace(self._figures, suppressed=len(suppressed))
 
-    def told(self, incidents: Collection[str], given_up: bool = False) -> None:
+    def taken(self, incidents: Collection[str], given_up: bool = False) -> None:
         """Says that the channel took a message on some incidents, or that the message is given up."""
         with self._lock:
             for name in incidents:

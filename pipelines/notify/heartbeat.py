@@ -30,14 +30,10 @@ def heartbeat_url(settings: NotifySettings) -> str | None:
     if settings.heartbeat_url is not None:
         return settings.heartbeat_url.get_secret_value()
     where = "notify.heartbeat_url"
-    found = secret(where, settings.heartbeat_url_file or None, None)
-    try:
-        fine = found is None or is_web_address(found)
-    except ValueError:
-        fine = False
-    if not fine:
+    url = secret(where, settings.heartbeat_url_file or None, None)
+    if url is not None and not is_web_address(url):
         raise NewnormalError("NOTIFY_SECRET", "what is there is no URL", where, "http://host or https://host/path")
-    return found
+    return url
 
 
 class Heartbeat(threading.Thread):
@@ -51,7 +47,7 @@ class Heartbeat(threading.Thread):
     def __init__(self, settings: NotifySettings, trouble: Callable[[], str]) -> None:
         super().__init__(name="heartbeat", daemon=True)
         self._settings, self._trouble, self._ended = settings, trouble, threading.Event()
-        self._said = ""
+        self._logged = ""
 
     def run(self) -> None:
         """Sends signs of life until `stop`."""
@@ -75,10 +71,10 @@ class Heartbeat(threading.Thread):
             return f"a sign of life was not taken: {type(error).__name__}"
         return "" if answer.is_success else f"a sign of life was not taken: status {answer.status_code}"
 
-    def _tell(self, what: str) -> None:
+    def _tell(self, trouble: str) -> None:
         """Logs what has changed."""
-        if what and what != self._said:
-            log.warning(what)
-        elif self._said and not what:
+        if trouble and trouble != self._logged:
+            log.warning(trouble)
+        elif self._logged and not trouble:
             log.info("signs of life are sent again")
-        self._said = what
+        self._logged = trouble

@@ -16,7 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import SEVERITIES, Severity
 from pipelines.notify.left import LeftMail, LeftMails
-from pipelines.notify.news import Said, silent
+from pipelines.notify.news import LastReport, silent
 from pipelines.query.told import ToldFiles
 from pipelines.query.view.database import Database
 
@@ -79,17 +79,17 @@ class Memory:
         rows = [ReadIncident.of(value) for _, value in self._database.scan(_INCIDENT)]
         self._incidents = {(each.topic, each.incident.id): each for each in rows}
         names = list(channels)
-        self._said = {name: self._stored(_said(name)) for name in names}
+        self._last = {name: self._stored(_report_key(name)) for name in names}
         self._tried = {name: self._stored(_tried(name)) for name in names}
-        sent = {name: self._database.get(_SENT + name.encode()) for name in self._said}
+        sent = {name: self._database.get(_SENT + name.encode()) for name in self._last}
         self._sent: dict[str, list[int]] = {name: orjson.loads(value) if value else [] for name, value in sent.items()}
         self._least: dict[str, Severity] = {name: (least or {}).get(name, SEVERITIES[0]) for name in names}
         began = [key for key, _ in self._database.scan(_BEGAN)]
-        self._database.write([], [key for key in began if key[len(_BEGAN) :].decode() not in self._said])
+        self._database.write([], [key for key in began if key[len(_BEGAN) :].decode() not in self._last])
 
-    def _stored(self, prefix: bytes) -> dict[str, Said]:
+    def _stored(self, prefix: bytes) -> dict[str, LastReport]:
         """What is stored of each incident below a prefix."""
-        return {key[len(prefix) :].decode(): Said.of(value) for key, value in self._database.scan(prefix)}
+        return {key[len(prefix) :].decode(): LastReport.of(value) for key, value in self._database.scan(prefix)}
 
     def offsets(self, topic: str) -> dict[int, int]:
         """The offset of the next message to read of each partition of a topic that was read before."""
@@ -100,12 +100,12 @@ class Memory:
         """Stores incidents that were read, and how far the topic was read. Of two revisions the higher one counts."""
         with self._lock:
             new: dict[tuple[str, str], ReadIncident] = {}
-            for each in incidents:
-                key = topic, each.id
+            for incident in incidents:
+                key = topic, incident.id
                 old = new.get(key) or self._incidents.get(key)
-                if old is None or old.incident.revision <= each.revision:
-                    new[key] = ReadIncident(each, topic, now)
-            puts = [(_row(*key), each.stored()) for key, each in new.items()]
+                if old is None or old.incident.revision <= incident.revision:
+                    new[key] = ReadIncident(incident, topic, now)
+            puts = [(_row(*key), incident.stored()) for key, incident in new.items()]
             puts += [(_OFFSET + topic.encode() + b"\0%d" % at, b"%d" % offset) for at, offset in offsets.items()]
             self._database.write(puts)
             self._incidents.update(new)
@@ -147,15 +147,15 @@ class Memory:
         with self._lock:
             first = self._database.get(_READ + topic.encode()) is None
             puts = [(_READ + topic.encode(), b"1")]
-            for name, said in self._said.items():
+            for name, reports in self._last.items():
                 least, began = self._least[name], self._database.get(_BEGAN + name.encode())
                 until = _ALL if first or began is None else _rank_of(began.decode())
-                mine = [i for (of, i) in self._incidents if of == topic and i not in said]
+                mine = [i for (of, i) in self._incidents if of == topic and i not in reports]
                 past = {i: silent(self._incidents[topic, i].incident) for i in mine}
-                over = {i: each for i, each in past.items() if each and SEVERITIES.index(each.severity) < until}
-                puts += [(_said(name) + i.encode(), each.stored()) for i, each in over.items()]
+                over = {i: report for i, report in past.items() if report and SEVERITIES.index(report.severity) < until}
+                puts += [(_report_key(name) + i.encode(), report.stored()) for i, report in over.items()]
                 puts.append((_BEGAN + name.encode(), least.encode()))
-                said.update(over)
+                reports.update(over)
             self._database.write(puts)
 
     def incidents(self, topic: str) -> tuple[list[Incident], list[Incident]]:
@@ -166,12 +166,12 @@ class Memory:
         others = {each.incident.id: each.incident for each in known if each.incident.id not in mine}
         return list(mine.values()), list(others.values())
 
-    def said(self, channel: str) -> dict[str, Said]:
+    def last_reports(self, channel: str) -> dict[str, LastReport]:
         """What a channel was told last of each incident."""
         with self._lock:
-            return dict(self._said[channel])
+            return dict(self._last[channel])
 
-    def tried(self, channel: str) -> dict[str, Said]:
+    def tried(self, channel: str) -> dict[str, LastReport]:
         """What a channel may have been told since, by messages of which it is not known whether they arrived."""
         with self._lock:
             return dict(self._tried[channel])
@@ -184,19 +184,19 @@ class Memory:
     def left(self, channel: str) -> LeftMails:
         """The mails of a channel that single recipients have not taken yet; what becomes of them is stored."""
         prefix = _LEFT + channel.encode() + b"\0"
-        found = {
-            key[len(prefix) :].decode(): [LeftMail(*each) for each in orjson.loads(value)]
+        stored = {
+            key[len(prefix) :].decode(): [LeftMail(*mail) for mail in orjson.loads(value)]
             for key, value in self._database.scan(prefix)
         }
 
         def keep(recipient: str, mails: list[LeftMail]) -> None:
-            key, told = prefix + recipient.encode(), [[each.id, each.mail, each.since] for each in mails]
+            key, left = prefix + recipient.encode(), [[mail.id, mail.mail, mail.since] for mail in mails]
             with self._lock:
-                self._database.write([(key, orjson.dumps(told))] if told else [], [] if told else [key])
+                self._database.write([(key, orjson.dumps(left))] if left else [], [] if left else [key])
 
-        return LeftMails(found, keep)
+        return LeftMails(stored, keep)
 
-    def begin_to_say(self, channel: str, messages: Mapping[str, Said]) -> None:
+    def begin_to_say(self, channel: str, messages: Mapping[str, LastReport]) -> None:
         """Stores what a channel is told by a message before it is sent; arguments as of `say`."""
         with self._lock:
             self._database.write([(_tried(channel) + name.encode(), each.stored()) for name, each in messages.items()])
@@ -210,7 +210,7 @@ class Memory:
             for name in names:
                 self._tried[channel].pop(name, None)
 
-    def say(self, channel: str, messages: Mapping[str, Said], now: int, most: int) -> None:
+    def say(self, channel: str, messages: Mapping[str, LastReport], now: int, most: int) -> None:
         """Stores that a channel was told of incidents, by id, in one message.
 
         Args:
@@ -221,10 +221,10 @@ class Memory:
         """
         with self._lock:
             sent = [*self._sent[channel], now][-most:]
-            puts = [(_said(channel) + name.encode(), each.stored()) for name, each in messages.items()]
+            puts = [(_report_key(channel) + name.encode(), each.stored()) for name, each in messages.items()]
             tried = [_tried(channel) + name.encode() for name in messages]
             self._database.write([*puts, (_SENT + channel.encode(), orjson.dumps(sent))], tried)
-            self._said[channel].update(messages)
+            self._last[channel].update(messages)
             for name in messages:
                 self._tried[channel].pop(name, None)
             self._sent[channel] = sent
@@ -239,13 +239,14 @@ class Memory:
             }
             names = {name for _, name in over} - {name for (_, name), old in over.items() if not old}
             rows = [key for key in over if key[1] in names]
-            keys = [of(channel) + name.encode() for channel in self._said for name in names for of in (_said, _tried)]
+            prefixes = [of(channel) for channel in self._last for of in (_report_key, _tried)]
+            keys = [prefix + name.encode() for prefix in prefixes for name in names]
             self._database.write([], [*keys, *(_row(*key) for key in rows)])
             for key in rows:
                 del self._incidents[key]
-            for said in (*self._said.values(), *self._tried.values()):
+            for reports in (*self._last.values(), *self._tried.values()):
                 for name in names:
-                    said.pop(name, None)
+                    reports.pop(name, None)
 
     def close(self) -> None:
         """Closes the folder."""
@@ -262,7 +263,7 @@ def _row(topic: str, incident: str) -> bytes:
     return _INCIDENT + topic.encode() + b"\0" + incident.encode()
 
 
-def _said(channel: str) -> bytes:
+def _report_key(channel: str) -> bytes:
     return _SAID + channel.encode() + b"\0"
 
 

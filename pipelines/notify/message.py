@@ -76,12 +76,12 @@ def summary(news: Sequence[News], settings: NotifySettings, escape: Callable[[st
         escape: Escapes what the receiver would take for markup.
     """
     lines = [
-        escape(f"[{each.incident.severity}] {each.state}: {visible(each.incident.message)} ({each.incident.id})")
-        for each in news[:_SHOWN]
+        escape(f"[{one.incident.severity}] {one.state}: {visible(one.incident.message)} ({one.incident.id})")
+        for one in news[:_SHOWN]
     ]
     more = [f"and {len(news) - _SHOWN} more"] if len(news) > _SHOWN else []
     overview = [settings.console] if settings.console else ["`newnormal incidents list` shows them"]
-    digest = hashlib.sha256("\n".join(sorted(each.id for each in news)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\n".join(sorted(one.id for one in news)).encode()).hexdigest()[:16]
     title = f"{len(news)} incidents were held back"
     return Message(f"{digest}:summary", "summary", title, "\n".join([*lines, *more, *overview]), tuple(news))
 
@@ -98,29 +98,29 @@ def _tells(line: Template, fields: Mapping[str, str]) -> bool:
 
 def _fields(news: News, settings: NotifySettings, version: str) -> dict[str, str]:
     """What templates may name; values from outside are shown in one line without control characters."""
-    found = news.incident
-    names = [each.entity for each in found.machines]
-    more = found.machine_count - _SHOWN
-    cause = found.candidates[0] if found.candidates else None
+    incident = news.incident
+    names = [machine.entity for machine in incident.machines]
+    more = incident.machine_count - _SHOWN
+    cause = incident.candidates[0] if incident.candidates else None
     fields = {
-        "id": found.id,
+        "id": incident.id,
         "state": news.state,
-        "severity": found.severity,
-        "score": str(found.severity_score),
-        "incident_state": found.status,
-        "message": found.message,
-        "site": found.site,
+        "severity": incident.severity,
+        "score": str(incident.severity_score),
+        "incident_state": incident.status,
+        "message": incident.message,
+        "site": incident.site,
         "version": version,
-        "start": iso(found.start),
-        "end": iso(found.end) if found.end is not None else "now",
+        "start": iso(incident.start),
+        "end": iso(incident.end) if incident.end is not None else "now",
         "machines": ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else ""),
-        "machine_count": str(found.machine_count or ""),  # the silence of an input is that of no machine and no series
-        "series_count": str(found.series_count or ""),
+        "machine_count": str(incident.machine_count or ""),  # the silence of an input is of no machine and no series
+        "series_count": str(incident.series_count or ""),
         "cause": cause.entity if cause else "",
         "reason": cause.reason if cause else "",
-        "acknowledged_by": f"acknowledged by {found.acknowledged_by}" if found.acknowledged_by else "",
-        "note": found.note or "",
-        "link": link(found, settings),
+        "acknowledged_by": f"acknowledged by {incident.acknowledged_by}" if incident.acknowledged_by else "",
+        "note": incident.note or "",
+        "link": link(incident, settings),
     }
     return {name: visible(value) for name, value in fields.items()}
 

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipelines.contracts.access_token import notify_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.contracts.settings import NotifySettings
 from pipelines.notify.figures import ChannelFigures
@@ -38,22 +38,22 @@ class _Figures(Collector):
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
-        found, now = self._figures(), time.time()
+        channels, now = self._figures(), time.time()
         for name, text in _COUNTERS.items():
             counter = CounterMetricFamily(f"newnormal_notify_{name}", text, labels=["channel"])
-            for each in found:
-                counter.add_metric([each.name], getattr(each, name))
+            for channel in channels:
+                counter.add_metric([channel.name], getattr(channel, name))
             yield counter
         for name, text in _GAUGES.items():
             gauge = GaugeMetricFamily(f"newnormal_notify_{name}", text, labels=["channel"])
-            for each in found:
-                gauge.add_metric([each.name], getattr(each, name))
+            for channel in channels:
+                gauge.add_metric([channel.name], getattr(channel, name))
             yield gauge
         for field, (name, text) in _AGES.items():
             age = GaugeMetricFamily(f"newnormal_notify_{name}", text, labels=["channel"])
-            for each in found:
-                since = getattr(each, field)
-                age.add_metric([each.name], 0.0 if since is None else max(0.0, now - since / 1000))
+            for channel in channels:
+                since = getattr(channel, field)
+                age.add_metric([channel.name], 0.0 if since is None else max(0.0, now - since / 1000))
             yield age
 
 
@@ -72,7 +72,7 @@ class MetricsServer:
     """
 
     def __init__(self, figures: Callable[[], Sequence[ChannelFigures]], settings: NotifySettings) -> None:
-        app = _app(figures, settings, notify_token(settings))
+        app = _app(figures, settings, access_token(settings))
         self._server = WebServer(app, listening(settings.host, settings.port, "notify"))
         self.url = f"{self._server.url}/metrics"
 

@@ -15,7 +15,7 @@ _OVER = ("resolved", "merged")
 
 
 @dataclass(frozen=True)
-class Said:
+class LastReport:
     """What a channel was told last of an incident.
 
     Attributes:
@@ -35,7 +35,7 @@ class Said:
         return orjson.dumps(asdict(self))
 
     @classmethod
-    def of(cls, value: bytes) -> Said:
+    def of(cls, value: bytes) -> LastReport:
         """The inverse of `stored`."""
         return cls(**orjson.loads(value))
 
@@ -53,8 +53,8 @@ class News:
 
     incident: Incident
     state: NewsState
-    before: Said | None = None
-    tried: Said | None = None
+    before: LastReport | None = None
+    tried: LastReport | None = None
 
     @property
     def id(self) -> str:
@@ -77,16 +77,18 @@ class News:
         """How severe it is, from 0; the end of an incident is as severe as its beginning was."""
         return max(_rank(self.incident.severity), _rank(self.before.severity) if self.before else 0)
 
-    def said(self) -> Said:
+    def as_report(self) -> LastReport:
         """What the channel was told last when it has been told this."""
-        return Said(*self._told(), self.number)
+        return LastReport(*self._told(), self.number)
 
     def _told(self) -> tuple[NewsState, Severity, int]:
         severity = SEVERITIES[self.rank] if self.state == "updated" else self.incident.severity
         return self.state, severity, self.incident.reopenings
 
 
-def news(incident: Incident, reported: Said | None, least: Severity, tried: Said | None = None) -> News | None:
+def news(
+    incident: Incident, reported: LastReport | None, least: Severity, tried: LastReport | None = None
+) -> News | None:
     """What is new about an incident for a channel; ``None``: nothing.
 
     Args:
@@ -96,13 +98,13 @@ def news(incident: Incident, reported: Said | None, least: Severity, tried: Said
         tried: What the channel may have been told since, as it is not known whether the message arrived. Of an incident
             that it may know it hears the end, too.
     """
-    over, known = incident.status in _OVER, reported is not None and reported.state not in ("resolved", "silent")
+    over, hears = incident.status in _OVER, reported is not None and reported.state not in ("resolved", "silent")
     if over:
-        if not known and tried is not None and tried.state != "resolved":
+        if not hears and tried is not None and tried.state != "resolved":
             return News(incident, "resolved", tried, tried)
         missed = reported is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
-        return News(incident, "resolved", reported, tried) if known or missed else None
-    if not known or reported is None:
+        return News(incident, "resolved", reported, tried) if hears or missed else None
+    if not hears or reported is None:
         if _rank(incident.severity) < _rank(least):
             return None
         return News(incident, "opened" if reported is None else "reopened", reported, tried)
@@ -111,9 +113,9 @@ def news(incident: Incident, reported: Said | None, least: Severity, tried: Said
     return News(incident, "updated", reported, tried) if _rank(incident.severity) > _rank(reported.severity) else None
 
 
-def silent(incident: Incident) -> Said | None:
+def silent(incident: Incident) -> LastReport | None:
     """What counts as told of an incident to a channel that begins; ``None``: it is told of this one."""
-    return Said("silent", incident.severity, incident.reopenings, 0) if incident.status in _OVER else None
+    return LastReport("silent", incident.severity, incident.reopenings, 0) if incident.status in _OVER else None
 
 
 def _rank(severity: Severity) -> int:

@@ -60,12 +60,12 @@ def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence
         held: Ids of the incidents that were held back before.
     """
     through = SEVERITIES.index(settings.breakthrough)
-    order = sorted(due, key=lambda each: (-each.rank, each.incident.opened, each.incident.id))
-    spoken = [each for each in order if each.rank >= through] if is_quiet(settings, now) else order
+    order = sorted(due, key=lambda one: (-one.rank, one.incident.opened, one.incident.id))
+    spoken = [one for one in order if one.rank >= through] if is_quiet(settings, now) else order
     free = settings.rate - sum(at > now - duration_ms(settings.per) for at in sent)
-    waiting = {each.incident.id for each in spoken} & set(held)
-    single = [each for each in spoken if each.rank >= through or len(waiting) < 2 or each.incident.id not in waiting]
-    together = [each for each in spoken if each.rank < through and len(waiting) > 1 and each.incident.id in waiting]
+    waiting = {one.incident.id for one in spoken} & set(held)
+    single = [one for one in spoken if one.rank >= through or len(waiting) < 2 or one.incident.id not in waiting]
+    together = [one for one in spoken if one.rank < through and len(waiting) > 1 and one.incident.id in waiting]
     if len(single) + bool(together) > free:
         kept = max(0, free - 1)
         single, together = single[:kept], [*single[kept:], *together]
@@ -73,5 +73,5 @@ def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence
             together = []
         elif len(together) == 1:
             single, together = [*single, *together], []
-    said = {each.incident.id for each in (*single, *together)}
-    return Plan(tuple(single), tuple(together), frozenset(each.incident.id for each in due) - said)
+    chosen = {one.incident.id for one in (*single, *together)}
+    return Plan(tuple(single), tuple(together), frozenset(one.incident.id for one in due) - chosen)

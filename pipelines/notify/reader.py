@@ -52,14 +52,14 @@ class Reader:
         except BaseException:
             self._consumer.close()
             raise
-        known = memory.offsets(self.topic)
+        offsets = memory.offsets(self.topic)
         other = memory.identity(self.topic) not in (None, self._identity)
-        if other or any(offset > bounds[at][1] for at, offset in known.items() if at in bounds):
+        if other or any(offset > bounds[at][1] for at, offset in offsets.items() if at in bounds):
             log.warning("the topic of incidents was made anew; it is read from its beginning", topic=self.topic)
             memory.restart(self.topic, self._identity)
-            known = {}
+            offsets = {}
         memory.identify(self.topic, self._identity)
-        self._next = {at: max(low, known.get(at, low)) for at, (low, _) in bounds.items()}
+        self._next = {at: max(low, offsets.get(at, low)) for at, (low, _) in bounds.items()}
         self._behind = {at for at, (_, high) in bounds.items() if self._next[at] < high}
         self.current = False
         self._seek()
@@ -98,7 +98,7 @@ class Reader:
         return topic_ids(self._bootstrap, [self.topic]).get(self.topic, "")
 
     def _store(self, got: list[Any]) -> None:
-        found, offsets, ended = [], dict[int, int](), set[int]()
+        incidents, offsets, ended = [], dict[int, int](), set[int]()
         for message in got:
             if error := message.error():
                 if error.code() == KafkaError._PARTITION_EOF:
@@ -109,11 +109,11 @@ class Reader:
             offsets[message.partition()] = message.offset() + 1
             if message.value() and message.value() != HEARTBEAT:
                 try:
-                    found.append(Incident.from_json(message.value()))
+                    incidents.append(Incident.from_json(message.value()))
                 except ValidationError:
                     log.warning("skipping a message that is no incident", topic=self.topic, offset=message.offset())
         if offsets:
-            self._memory.take(self.topic, found, offsets, now_ms())
+            self._memory.take(self.topic, incidents, offsets, now_ms())
             self._next |= offsets
         self._behind -= ended
         self._catch_up()

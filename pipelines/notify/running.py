@@ -87,7 +87,7 @@ class Notifier:
             teller.start()
         if self._heartbeat:
             self._heartbeat.start()
-        told = ""
+        current = ""
         while not stopped.is_set():
             self._turned = time.monotonic()
             self._file.write(self._figures())
@@ -97,9 +97,9 @@ class Notifier:
                     stopped.wait(1.0)
                     continue
                 self._reader.step(0.2)
-                if self._reader.current and told != self._reader.version:
-                    told = self._reader.version
-                    ready(told)
+                if self._reader.current and current != self._reader.version:
+                    current = self._reader.version
+                    ready(current)
             except (KafkaException, NewnormalError) as error:
                 self._trouble = "incidents cannot be read"
                 log.warning("incidents cannot be read; it is tried again", reason=str(error)[:200])

@@ -23,12 +23,12 @@ def secret(where: str, file: str | None, variable: str | None) -> str | None:
         return None
     if file is not None:
         place = f"{where}_file: {file}"
-        found, what = line_of(file)
-        if not found:
+        value, what = line_of(file)
+        if not value:
             raise NewnormalError("NOTIFY_SECRET", what, place, "a readable file of one line")
     else:
-        place, found = f"{where}_variable: {variable}", os.environ.get(str(variable), "").strip()
-    if not found or not found.isprintable():
+        place, value = f"{where}_variable: {variable}", os.environ.get(str(variable), "").strip()
+    if not value or not value.isprintable():
         what = "the secret is empty, or has more than one line"
         raise NewnormalError("NOTIFY_SECRET", what, place, "a secret of one line")
-    return found
+    return value

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from deploy.embedded.server_process import is_same_process
+from engine.files import write_whole
 from pipelines.contracts.settings import Settings
 from pipelines.notify.figures import ChannelFigures
 
@@ -52,9 +53,8 @@ class StatusFile:
         if tuple(channels) == self._written:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(NotifierStatus(os.getpid(), self._started, self._url, tuple(channels)))))
-        part.replace(self._path)
+        status = NotifierStatus(os.getpid(), self._started, self._url, tuple(channels))
+        write_whole(self._path, json.dumps(asdict(status)))
         self._written = tuple(channels)
 
     def remove(self) -> None:

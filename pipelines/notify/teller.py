@@ -95,27 +95,27 @@ class Teller(threading.Thread):
 
     def _tell(self, topic: str, version: str) -> None:
         self._send_again()
-        said, tried = self._memory.said(self._channel), self._memory.tried(self._channel)
+        reports, tried = self._memory.last_reports(self._channel), self._memory.tried(self._channel)
         least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
         now = now_ms()
-        gone = [_gone(each, version, now) for each in elsewhere if each.id in said or each.id in tried]
-        due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least, tried.get(each.id)))]
+        gone = [_gone(it, version, now) for it in elsewhere if it.id in reports or it.id in tried]
+        due = [new for it in [*there, *gone] if (new := news(it, reports.get(it.id), least, tried.get(it.id)))]
         limited = self._sender.limited
         todo = Plan(tuple(due))
         if limited:
             todo = plan(due, self._settings, now, self._memory.sent(self._channel), self._held)
-        self._tally.due([each.incident.id for each in (*todo.single, *todo.together)], todo.held, now)
+        self._tally.due([new.incident.id for new in (*todo.single, *todo.together)], todo.held, now)
         channel, escape = self._settings.channels[self._channel], self._sender.escape
-        for each in todo.single:
-            self._send(single(each, channel, self._settings, version, escape))
+        for new in todo.single:
+            self._send(single(new, channel, self._settings, version, escape))
         if todo.together:
             self._send(summary(todo.together, self._settings, escape))
         self._held = todo.held
         if self._sender.repeats and time.monotonic() > self._repeated + _REPEAT:
-            told = self._memory.said(self._channel)
-            lasting = [each for each in there if each.id in told and told[each.id].state not in ("resolved", "silent")]
-            self._sender.repeat([News(each, "opened", told[each.id]) for each in lasting])
+            reports = self._memory.last_reports(self._channel)
+            lasting = [it for it in there if it.id in reports and reports[it.id].state not in ("resolved", "silent")]
+            self._sender.repeat([News(it, "opened", reports[it.id]) for it in lasting])
             self._repeated = time.monotonic()
 
     def _send_again(self) -> None:
@@ -129,9 +129,9 @@ class Teller(threading.Thread):
             self._tally.failed(", ".join(refused), now_ms())
 
     def _send(self, message: Message) -> None:
-        given_up, said = False, {each.incident.id: each.said() for each in message.news}
-        new = said.keys() - self._memory.tried(self._channel).keys()
-        self._memory.begin_to_say(self._channel, said)
+        given_up, reports = False, {each.incident.id: each.as_report() for each in message.news}
+        new = reports.keys() - self._memory.tried(self._channel).keys()
+        self._memory.begin_to_say(self._channel, reports)
         try:
             waiting = self._left.recipients
             answer = self._sender.send(message, self._left)
@@ -148,10 +148,10 @@ class Teller(threading.Thread):
             given_up = True
         self._wrong.pop(message.id, None)
         now = now_ms()
-        self._memory.say(self._channel, said, now, self._settings.rate)
-        self._tally.told(list(said), given_up)
+        self._memory.say(self._channel, reports, now, self._settings.rate)
+        self._tally.taken(list(reports), given_up)
         if not given_up:
-            self._memory.messages.add(SentMessage(now, self._channel, message.state, message.title, tuple(said)))
+            self._memory.messages.add(SentMessage(now, self._channel, message.state, message.title, tuple(reports)))
             log.info("told", channel=self._channel, state=message.state, id=message.id)
 
     def _pause(self, error: NewnormalError) -> float:

@@ -18,40 +18,41 @@ def bottlenecks(plan: Plan, coefficients: Coefficients) -> list[str]:
     use = plan.machines.utilization
     jobs = sorted((plan[name] for name in JOBS), key=lambda need: -need.cores)
     all_cores = plan.total("cores")
-    said = [f"The {jobs[0].part} needs most CPU time: {jobs[0].cores:,.2f} of {all_cores:,.2f} busy cores."]
+    sentences = [f"The {jobs[0].part} needs most CPU time: {jobs[0].cores:,.2f} of {all_cores:,.2f} busy cores."]
     disk = max(plan.needs, key=lambda need: need.disk)
-    said.append(f"Most of the disk is for {disk.part}: {size(disk.disk)} of {size(plan.total('disk'))}.")
+    sentences.append(f"Most of the disk is for {disk.part}: {size(disk.disk)} of {size(plan.total('disk'))}.")
     for name in KEYED:
         if (needed := plan[name].cores / use) > plan.shards:
-            said.append(
+            sentences.append(
                 f"The {name} needs {needed:,.1f} cores, but can use {plan.shards:,} at most: one for each shard. "
                 + _more_shards(plan)
             )
     if (most := max(need.cores for need in jobs) / use) > plan.partitions:
-        said.append(f"A job needs {most:,.1f} cores, more than there are partitions ({plan.partitions:,}): give more.")
+        there = f"more than there are partitions ({plan.partitions:,})"
+        sentences.append(f"A job needs {most:,.1f} cores, {there}: give more.")
     for name, rate in plan.output.items():
         if rate > coefficients["driver.output"]:
-            said.append(
-                f"The {name} writes {size(rate)} a second; the driver of one machine writes some "
+            sentences.append(
+                f"The {name} writes {size(rate)} per second; the driver of one machine writes some "
                 f"{size(coefficients['driver.output'])} (decision 0019): run it on a cluster, where each shard writes "
                 "its own"
                 + (', or set detector.emit = "context".' if name == "detector" and plan.load.emit == "all" else ".")
             )
     if plan["incidents"].cores > use:
-        said.append(
-            f"The incidents job groups {plan.episodes:,.0f} novelties a second in one shard, which needs "
+        sentences.append(
+            f"The incidents job groups {plan.episodes:,.0f} novelties per second in one shard, which needs "
             f"{plan['incidents'].cores:,.1f} cores and can use one: raise detector.threshold, or divide the site."
         )
     if plan.load.emit == "all":
-        said.append(
+        sentences.append(
             f'With detector.emit = "all" Elasticsearch stores {documents(plan.load, coefficients):,.0f} documents a '
             'second; "context" stores those around incidents only.'
         )
     if plan.nodes == 1:
-        said.append("One Elasticsearch node suffices for the load, but its indices have no replica then.")
+        sentences.append("One Elasticsearch node suffices for the load, but its indices have no replica then.")
     if plan.load.replication == 1:
-        said.append("Each message is on one Kafka broker only; kafka.replication = 3 survives the loss of one.")
-    return said
+        sentences.append("Each message is on one Kafka broker only; kafka.replication = 3 survives the loss of one.")
+    return sentences
 
 
 def _more_shards(plan: Plan) -> str:

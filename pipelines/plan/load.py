@@ -28,13 +28,13 @@ def number(text: str | float, option: str, least: float = 0.0, most: float = _MO
     (1000000.0, 1000.0)
     """
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not least <= found <= most:
+        value = math.nan
+    if not least <= value <= most:
         accepted = f"a number from {least:g} to {most:g}, e.g. 1e6"
         raise NewnormalError("PLAN_INVALID", f"{text!r} cannot be used", option, accepted, "nothing was planned")
-    return found
+    return value
 
 
 def whole(text: str | float, option: str, least: int, most: int) -> int:
@@ -56,12 +56,12 @@ def length(text: str, option: str) -> int:
     Raises:
         NewnormalError: ``DURATION_INVALID`` or ``PLAN_INVALID``, which name the option.
     """
-    found = duration_ms(text, option)
-    if found <= 0:
+    ms = duration_ms(text, option)
+    if ms <= 0:
         raise NewnormalError(
             "PLAN_INVALID", f"{text!r} is no length", option, "e.g. 10s, 5m, 7d", "nothing was planned"
         )
-    return found
+    return ms
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Load:
     """What a site sends, and what is kept of it.
 
     Args:
-        events: Samples a second, over all series.
+        events: Samples per second, over all series.
         series: Number of series.
         window_ms: Length of a feature window, milliseconds.
         retention_ms: How long Kafka keeps messages, milliseconds.
@@ -80,7 +80,7 @@ class Load:
         context_before: The setting ``detector.context_before``, windows.
         metrics: Series of a machine, on average.
         stored: Share of the verdicts that is written with ``context`` or ``novel``; ``None``: that which was measured.
-        lines: Log lines a second.
+        lines: Log lines per second.
     """
 
     events: float
@@ -103,7 +103,7 @@ class Load:
 
     @property
     def verdicts(self) -> float:
-        """Verdicts a second: one a window, and one a machine for all its metrics together."""
+        """Verdicts per second: one a window, and one a machine for all its metrics together."""
         return self.windows * (1 + 1 / self.metrics)
 
     @property

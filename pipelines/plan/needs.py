@@ -70,8 +70,8 @@ class Plan:
         shards: Shards of each job's state.
         nodes: Nodes of Elasticsearch.
         index_replicas: Copies of each index beside the first.
-        output: Bytes a second that each job writes, by job.
-        episodes: Episodes of novelty a second, which the one shard of the incidents job groups.
+        output: Bytes per second that each job writes, by job.
+        episodes: Episodes of novelty per second, which the one shard of the incidents job groups.
     """
 
     load: Load
@@ -84,9 +84,9 @@ class Plan:
     output: dict[str, float]
     episodes: float
 
-    def total(self, what: str, prefix: str = "") -> float:
+    def total(self, resource: str, prefix: str = "") -> float:
         """The sum of ``cores``, ``memory`` or ``disk`` over all parts whose names begin with a prefix."""
-        return sum((float(getattr(need, what)) for need in self.needs if need.part.startswith(prefix)), 0.0)
+        return sum((float(getattr(need, resource)) for need in self.needs if need.part.startswith(prefix)), 0.0)
 
     def __getitem__(self, part: str) -> Need:
         """The need of a part."""
@@ -131,7 +131,7 @@ def plan(load: Load, coefficients: Coefficients, machines: Machines | None = Non
 
 
 def documents(load: Load, coefficients: Coefficients) -> float:
-    """Verdicts a second that are written to Kafka and Elasticsearch."""
+    """Verdicts per second that are written to Kafka and Elasticsearch."""
     if load.emit == "all":
         return load.verdicts
     return load.verdicts * (coefficients[f"stored.{load.emit}"] if load.stored is None else load.stored)
@@ -157,46 +157,46 @@ def _jobs(load: Load, coefficients: Coefficients) -> tuple[Need, ...]:
     us, copies = 1e-6, coefficients["state.copies"]
     fixed = coefficients["batch.overhead"] / coefficients["batch.cycle"]
     held, written = state(load, coefficients), documents(load, coefficients)
-    each = ("batch.overhead", "batch.cycle")
+    batches = ("batch.overhead", "batch.cycle")
     windowing = load.events * coefficients["extractor.sample"] + load.windows * coefficients["extractor.window"]
     judging = f"detector.{load.emit}"
-    log_lines = "log lines a second"
+    log_lines = "log lines per second"
     return (
         Need(
             "normalizer", fixed + load.events * coefficients["normalizer.sample"] * us,
-            driven_by="samples a second", coefficients=("normalizer.sample", *each),
+            driven_by="samples per second", coefficients=("normalizer.sample", *batches),
         ),
         Need(
             "extractor", fixed + windowing * us, copies * held["extractor"],
-            driven_by="samples and windows a second; memory: series × window.allowed_lateness / window.size",
-            coefficients=("extractor.sample", "extractor.window", "extractor.state", "state.copies", *each),
+            driven_by="samples and windows per second; memory: series × window.allowed_lateness / window.size",
+            coefficients=("extractor.sample", "extractor.window", "extractor.state", "state.copies", *batches),
         ),
         Need(
             "detector",
             fixed + load.windows * coefficients[judging] * us, copies * (held["detector"] + held["context"]),
-            driven_by="windows a second, detector.emit; memory: series, and verdicts that `context` keeps",
-            coefficients=(judging, "detector.state", "context.state", "state.copies", *each),
+            driven_by="windows per second, detector.emit; memory: series, and verdicts that `context` keeps",
+            coefficients=(judging, "detector.state", "context.state", "state.copies", *batches),
         ),
         Need(
             "log_normalizer", fixed + load.lines * coefficients["log_normalizer.line"] * us,
-            driven_by=log_lines, coefficients=("log_normalizer.line", *each),
+            driven_by=log_lines, coefficients=("log_normalizer.line", *batches),
         ),
         Need(
             "templates", fixed + load.lines * coefficients["templates.line"] * us,
-            driven_by=log_lines, coefficients=("templates.line", *each),
+            driven_by=log_lines, coefficients=("templates.line", *batches),
         ),
         Need(
             "log_detector", fixed + load.lines * coefficients["log_detector.line"] * us,
-            driven_by=log_lines, coefficients=("log_detector.line", *each),
+            driven_by=log_lines, coefficients=("log_detector.line", *batches),
         ),
         Need(
             "incidents", fixed + load.verdicts * coefficients["stored.novel"] * coefficients["incidents.episode"] * us,
-            driven_by="novelties a second; one shard, whatever engine.shards is",
-            coefficients=("incidents.episode", "stored.novel", *each),
+            driven_by="novelties per second; one shard, whatever engine.shards is",
+            coefficients=("incidents.episode", "stored.novel", *batches),
         ),
         Need(
             "sink", fixed + written * coefficients["sink.document"] * us,
-            driven_by="documents a second: detector.emit", coefficients=("sink.document", *each),
+            driven_by="documents per second: detector.emit", coefficients=("sink.document", *batches),
         ),
     )  # fmt: skip
 
@@ -213,7 +213,7 @@ def _processes(coefficients: Coefficients, cores: dict[str, float]) -> tuple[Nee
 
 
 def _bytes_a_second(load: Load, coefficients: Coefficients, partitions: int) -> dict[str, float]:
-    """Bytes a second of each topic, without replicas."""
+    """Bytes per second of each topic, without replicas."""
 
     def columnar(rate: float, name: str, exponent: str) -> float:
         rows = rate * coefficients["batch.cycle"] / 1_000 / partitions
@@ -282,7 +282,7 @@ def _elasticsearch(load: Load, coefficients: Coefficients, nodes: int, replicas:
         rate * coefficients["elasticsearch.document"] * 1e-6 * copies,
         nodes * coefficients["elasticsearch.memory"],
         rate * load.index_retention_ms / 1_000 * coefficients["elasticsearch.bytes"] * copies,
-        "documents a second: detector.emit; disk: retention.indices, replicas",
+        "documents per second: detector.emit; disk: retention.indices, replicas",
         ("elasticsearch.document", "elasticsearch.bytes", "elasticsearch.memory"),
     )
 

@@ -152,15 +152,15 @@ class LiveQuery:
         if now == NEVER or now <= self.done:
             return []
         frames = {name: table.frame() for name, table in self.tables.items()}
-        found = []
+        windows = []
         for end in self._ends(frames, spec, now):
             result = evaluate(self.query, frames, end)
             if result.height:
-                found.append((end, result))
+                windows.append((end, result))
         self.done = now
         for table in self.tables.values():
             table.forget(now - self.longest)
-        return found
+        return windows
 
     def _ends(self, frames: dict[str, pl.DataFrame], spec: Spec, now: int) -> list[int]:
         begun = NEVER if self.whole else max(table.begun for table in self.tables.values())

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
+from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import Settings
@@ -37,6 +38,11 @@ class Operator:
 
     def __init__(self, settings: Callable[[], Settings], clock: Callable[[], int]) -> None:
         self._settings, self._clock = settings, clock
+
+    @classmethod
+    def of(cls, settings: Settings) -> Operator:
+        """The operator of a pipeline with these settings, who speaks now."""
+        return cls(lambda: settings, now_ms)
 
     def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
         """Writes a label that takes effect now; returns that event time, epoch milliseconds.
@@ -94,21 +100,22 @@ class Operator:
         """The rules, labels and placements that apply, what was said of incidents, and what was told of them to whom.
 
         Each is a record by its JSON names, with times in epoch milliseconds; ``told`` has the fields of
-        `pipelines.query.told.Told`.
+        `pipelines.query.told.SentMessage`.
 
         Raises:
             NewnormalError: As `rules`.
         """
         settings = self._settings()
-        found: dict[str, Sequence[OperatorMessage]] = {
+        records: dict[str, Sequence[OperatorMessage]] = {
             "rules": rules_in_force(settings, self._clock()), "labels": labels(settings),
             "placements": list(placements(settings).values()),
             "acknowledgements": acknowledgements(settings),
         }  # fmt: skip
         written = {
-            name: [each.model_dump(by_alias=True, exclude_none=True) for each in some] for name, some in found.items()
+            name: [record.model_dump(by_alias=True, exclude_none=True) for record in of_kind]
+            for name, of_kind in records.items()
         }
-        return written | {"told": [asdict(each) for each in ToldFiles(settings.common_folder("notify")).read()]}
+        return written | {"told": [asdict(message) for message in ToldFiles(settings.common_folder("notify")).read()]}
 
 
 def maintenance(entity: str) -> str:

@@ -191,5 +191,5 @@ def _source(name: str, time: str, settings: Settings) -> Source:
     return Source({topic: decoder}, record, time, watermark(settings, topic), bounds(settings), columnar=columnar)
 
 
-def _refused(what: str, query: str) -> NewnormalError:
-    return NewnormalError("SQL_STANDING", what, query, _EXAMPLE, _NOW)
+def _refused(why: str, query: str) -> NewnormalError:
+    return NewnormalError("SQL_STANDING", why, query, _EXAMPLE, _NOW)

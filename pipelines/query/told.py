@@ -71,9 +71,9 @@ def _lines(path: Path) -> Sequence[SentMessage]:
         lines = path.read_bytes().splitlines()
     except OSError:
         return []
-    found = []
+    messages = []
     for line in lines:
         with suppress(ValueError, TypeError, KeyError):
             fields = orjson.loads(line)
-            found.append(SentMessage(**fields | {"incidents": tuple(fields["incidents"])}))
-    return found
+            messages.append(SentMessage(**fields | {"incidents": tuple(fields["incidents"])}))
+    return messages

@@ -62,14 +62,14 @@ def place(settings: Settings, places: Mapping[str, Place], now: int) -> list[Pla
     """
     for name in {
         *places,
-        *(each for place in places.values() for each in (*(place.runs_on or ()), *(place.depends_on or ()))),
+        *(machine for place in places.values() for machine in (*(place.runs_on or ()), *(place.depends_on or ()))),
     }:
         if "*" in name:
             what = f"{name} is a pattern, but a place is that of one machine"
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of machines without *", _UNCHANGED)
-    known = placements(settings)
-    before = {name: (each.parent, tuple(sorted(each.depends_on))) for name, each in known.items()}
-    after = {name: place.after(known.get(name)) for name, place in places.items()}
+    placed = placements(settings)
+    before = {name: (placement.parent, tuple(sorted(placement.depends_on))) for name, placement in placed.items()}
+    after = {name: place.after(placed.get(name)) for name, place in places.items()}
     fresh = {name: place for name, place in after.items() if before.get(name, (None, ())) != place}
     for name, (_, more) in fresh.items():
         if name in more:
@@ -77,19 +77,19 @@ def place(settings: Settings, places: Mapping[str, Place], now: int) -> list[Pla
             raise NewnormalError("PLACEMENT_INVALID", what, "topology", "names of other machines", _UNCHANGED)
     parents = {name: parent for name, (parent, _) in (before | fresh).items()}
     _check_for_loops(parents, fresh)
-    made = []
+    written = []
     for name, (parent, more) in fresh.items():
-        was = known.get(name)
+        was = placed.get(name)
         when = max(now, was.time + 1) if was else now
         content = {"entity": name, "parent": parent, "depends_on": list(more), "time": when}
         if was and was.parent != parent:
             content |= {"moved_from": was.parent}
         elif was and was.moved_from:  # it has not moved since
             content |= {"moved_from": was.moved_from, "moved": was.moved_at}
-        made.append(checked(Placement, content, settings, now))
-    if made:
-        write(settings, *made)
-    return made
+        written.append(checked(Placement, content, settings, now))
+    if written:
+        write(settings, *written)
+    return written
 
 
 def remove(settings: Settings, machines: Iterable[str], now: int) -> list[Placement]:
@@ -152,6 +152,6 @@ def _check_for_loops(parents: Mapping[str, str | None], fresh: Iterable[str]) ->
         sound.update(path)
 
 
-def _unreadable(what: str, where: str) -> NewnormalError:
+def _unreadable(why: str, where: str) -> NewnormalError:
     accepted = f"CSV in UTF-8 with commas, and a first line that names {COLUMNS[0]}, and {' or '.join(COLUMNS[1:])}"
-    return NewnormalError("TOPOLOGY_UNREADABLE", what, where, accepted, _UNCHANGED)
+    return NewnormalError("TOPOLOGY_UNREADABLE", why, where, accepted, _UNCHANGED)

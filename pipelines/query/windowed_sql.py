@@ -171,7 +171,7 @@ def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
 
 def _tokens(text: str) -> list[str]:
     """The tokens of a query as written; a name with dots and dashes is one token, white space and comments a blank."""
-    found: list[str] = []
+    pieces: list[str] = []
     end = 0
     try:
         tokens = Tokenizer().tokenize(text)
@@ -181,27 +181,27 @@ def _tokens(text: str) -> list[str]:
     for token in tokens:
         piece = text[token.start : token.end + 1]
         if token.start > end:
-            found.append(" ")
-        if found and token.start == end and _NAME.fullmatch(found[-1]) and _PART.fullmatch(piece):
-            found[-1] += piece
+            pieces.append(" ")
+        if pieces and token.start == end and _NAME.fullmatch(pieces[-1]) and _PART.fullmatch(piece):
+            pieces[-1] += piece
         else:
-            found.append(piece)
+            pieces.append(piece)
         end = token.end + 1
-    return found
+    return pieces
 
 
 def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
     """The arguments of the call whose parenthesis opens at or after a token; and the index of the token after it."""
-    found, depth = [""], 0
+    arguments, depth = [""], 0
     for place in range(at, len(tokens)):
         token = tokens[place]
         depth += (token == "(") - (token == ")")
         if depth == 0 and token == ")":
-            return [argument.strip() for argument in found], place + 1
+            return [argument.strip() for argument in arguments], place + 1
         if token == "," and depth == 1:
-            found.append("")
-        elif not (token == "(" and depth == 1 and not found[-1]):
-            found[-1] += token if token.strip() or found[-1] else ""
+            arguments.append("")
+        elif not (token == "(" and depth == 1 and not arguments[-1]):
+            arguments[-1] += token if token.strip() or arguments[-1] else ""
     raise NewnormalError("SQL_WINDOW", "a window function has no closing parenthesis", "query", _EXAMPLE)
 
 
@@ -210,8 +210,8 @@ def _window(name: str, arguments: list[str], is_table: bool, specs: list[Spec]) 
         what = f"session({', '.join(arguments)}) in a query that does not run as a job"
         accepted = "tumble or hop; or newnormal sql QUERY --into TOPIC, which runs the query as a job"
         raise NewnormalError("SQL_WINDOW", what, "query", accepted)
-    wanted = {("tumble", True): 3, ("hop", True): 4, ("tumble", False): 2}.get((name, is_table))
-    if len(arguments) != wanted:
+    count = {("tumble", True): 3, ("hop", True): 4, ("tumble", False): 2}.get((name, is_table))
+    if len(arguments) != count:
         what = f"{name}({', '.join(arguments)}) {'as a table' if is_table else 'as an expression'}"
         raise NewnormalError("SQL_WINDOW", what, "query", _EXAMPLE)
     plain = [argument.strip("'\"") for argument in arguments]

@@ -103,12 +103,12 @@ class Retention:
     def late_topics(self) -> dict[str, dict[str, tuple[str, str]]]:
         """Gives the topics of late records of all versions the retention that was chosen; returns what has changed."""
         late = [name for name in topics.NAMES if name.endswith(topics.LATE)]
-        wanted = {
+        configs = {
             self._settings.of(version.names).writes(name): self._settings.chosen_retention(name)
             for version in self._registry.all().values()
             for name in late
         }
-        return change_configs(self._settings.kafka.bootstrap or "", wanted)
+        return change_configs(self._settings.kafka.bootstrap or "", configs)
 
     def _indices(self, versions: Iterable[Version], now: int) -> Iterator[Old]:
         kept = self._settings.retention.indices
@@ -124,12 +124,12 @@ class Retention:
                 except NotFoundError:
                     continue
                 new = f"version {version.name} is new" if version.created > before else ""
-                for name, each in stats.items():
+                for name, index in stats.items():
                     end = index_end(name)
                     if end is not None and end <= before:
                         of_incidents = base == self._settings.of(version.names).incident_index
                         needed = new or (_incidents_in(client, name, before) if of_incidents else "")
-                        yield Old("index", name, end, each["total"]["store"]["size_in_bytes"], needed)
+                        yield Old("index", name, end, index["total"]["store"]["size_in_bytes"], needed)
         finally:
             client.close()
 
@@ -147,11 +147,11 @@ class Retention:
 
     def _needed(self, folder: TopicFolder, versions: Iterable[Version]) -> dict[str, str]:
         """The days of a topic that are still needed, and by whom."""
-        found: dict[str, str] = {}
+        needed: dict[str, str] = {}
         writes = folder.writes()
         for version in versions:
             for places in self._places(version, folder.topic):
-                found |= {
+                needed |= {
                     day: f"version {version.name} reads it"
                     for day in _from(writes, places)
                     if version.start is None or day_end(day) > version.start
@@ -159,8 +159,8 @@ class Retention:
             for savepoint in Catalogue(self._settings.of(version.names)).all():
                 for job in savepoint.jobs.values():
                     if places := _of(job.offsets, folder.topic):
-                        found |= dict.fromkeys(_from(writes, places), f"savepoint {savepoint.name} needs it")
-        return found
+                        needed |= dict.fromkeys(_from(writes, places), f"savepoint {savepoint.name} needs it")
+        return needed
 
     def _places(self, version: Version, topic: str) -> Iterator[dict[int, int]]:
         """Where the jobs of a version stand that read a topic from the archive, or may begin to."""
@@ -190,10 +190,10 @@ class RegularRetention:
     def __init__(self, settings: Settings, registry: Registry) -> None:
         self._retention, self._ended = Retention(settings, registry), threading.Event()
         self._seconds = duration_ms(settings.retention.every) / 1000
-        self._wanted = settings.retention.indices is not None or settings.retention.archive is not None
+        self._limited = settings.retention.indices is not None or settings.retention.archive is not None
 
     def __enter__(self) -> Self:
-        if self._wanted:
+        if self._limited:
             threading.Thread(target=self._run, daemon=True, name="retention").start()
         return self
 

@@ -54,18 +54,18 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
         settings: The settings; those of a version name its topics and ids.
     """
     link = LINKS[name]
-    found = [Acl("topic", topic, "Read") for topic in link.reads(settings)]
-    found += [Acl("topic", topic, "Write") for topic in link.writes(settings)]
+    acls = [Acl("topic", topic, "Read") for topic in link.reads(settings)]
+    acls += [Acl("topic", topic, "Write") for topic in link.writes(settings)]
     outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
-    found += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
+    acls += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
     if name == "normalizer":  # its process notices that nothing arrives any more
-        found += [Acl("topic", settings.topic(topics.SILENCES), operation) for operation in ("Read", "Write")]
-        found.append(Acl("group", "newnormal.content", "Read"))
+        acls += [Acl("topic", settings.topic(topics.SILENCES), operation) for operation in ("Read", "Write")]
+        acls.append(Acl("group", "newnormal.content", "Read"))
     if name in JOBS or name == SINK:
-        found.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
-        found.append(Acl("group", ledger_group(f"{settings.owner}{name}"), "Read", prefix=True))
-        found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write", prefix=True))
-    return list(dict.fromkeys(found))
+        acls.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
+        acls.append(Acl("group", ledger_group(f"{settings.owner}{name}"), "Read", prefix=True))
+        acls.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write", prefix=True))
+    return list(dict.fromkeys(acls))
 
 
 def common(settings: Settings) -> list[Acl]:

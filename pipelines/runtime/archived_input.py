@@ -163,20 +163,20 @@ def ends(archives: Mapping[str, ArchiveReader], places: Places, starts: Offsets)
     Raises:
         NewnormalError: ``ARCHIVE_GAP`` if the archive does not reach from a place up to what Kafka has.
     """
-    found: Places = {}
+    reached: Places = {}
     missing: dict[str, int] = {}
     for (topic, partition), first in sorted(starts.items()):
         place, archive = places[topic][str(partition)], archives[topic]
         if lost := archive.missing(partition, place, first):
             missing[f"{topic}/{partition}"] = lost
-        found.setdefault(topic, {})[str(partition)] = archive.reach(partition, place)
+        reached.setdefault(topic, {})[str(partition)] = archive.reach(partition, place)
     if missing:
-        told = ", ".join(f"{place}: {lost}" for place, lost in missing.items())
-        what = f"messages that are neither in the archive nor in Kafka, by topic and partition, at most: {told}"
+        gaps = ", ".join(f"{place}: {lost}" for place, lost in missing.items())
+        what = f"messages that are neither in the archive nor in Kafka, by topic and partition, at most: {gaps}"
         accepted = "a later begin; or the archive's missing files, from a backup"
         root = str(next(iter(archives.values())).folder.root)
         raise NewnormalError("ARCHIVE_GAP", what, root, accepted, "nothing was started")
-    return found
+    return reached
 
 
 def _count(places: Places, ends: Places) -> int:

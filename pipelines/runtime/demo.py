@@ -108,7 +108,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         many of those have a novelty at their time; ``not_detected``: what happened where and when of the others.
     """
     tallies = driver.status.tallies
-    events, missed = _found(driver.settings, inputs.truth)
+    events, missed = _missed(driver.settings, inputs.truth)
     return {
         "events_in": tallies["normalizer"].records_in,
         "log_lines": tallies["log_normalizer"].records_in,
@@ -125,7 +125,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _found(settings: Settings, truth: Path) -> tuple[int, list[str]]:
+def _missed(settings: Settings, truth: Path) -> tuple[int, list[str]]:
     """Counts the events of the ground truth; names those without a novelty on one of their machines.
 
     A novelty counts from the beginning of the event up to a minute after its end.

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from datagen.simulator.config import DEMO_HISTORY_MS, DEMO_LIVE_VMS
+from engine.files import write_whole
 from engine.spec.duration import iso
 from pipelines.contracts.records import Rule
 
@@ -45,9 +46,7 @@ class Runs:
 
     def reach(self, until: int) -> None:
         """Notes how far this run has come, so that the next one goes on from there even if this one is killed."""
-        part = self.file.with_suffix(".part")
-        part.write_text(json.dumps({"runs": [*self.earlier, self.now], "until": until}))
-        part.replace(self.file)
+        write_whole(self.file, json.dumps({"runs": [*self.earlier, self.now], "until": until}))
 
     def pause(self, machine: str) -> list[Rule]:
         """The rules that nobody is told of the silence between the last run and this one; empty without a pause.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from threading import Thread
-from typing import Any
 
 import structlog
 from confluent_kafka import KafkaException
@@ -37,10 +36,9 @@ from pipelines.runtime.archived_input import ArchivedInput, InputUnknown
 from pipelines.runtime.compiling import MODELS, compile_once
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
-from pipelines.runtime.later_jobs import LaterJobs
 from pipelines.runtime.ownership import Ownership
 from pipelines.runtime.program import CHAIN, Program
-from pipelines.runtime.running_job import RunningJob
+from pipelines.runtime.running_job import LaterJobs, RunningJob
 from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
 from pipelines.runtime.silence_watch import silence_watch
 from pipelines.runtime.starting import start_spark
@@ -82,7 +80,7 @@ class Driver:
         starting: StartingSpark | None = None,
         at_once: bool = False,
     ) -> None:
-        jobs = [name for name in program.names if program.wanted(name, settings)] if jobs is None else jobs
+        jobs = [name for name in program.names if program.runs(name, settings)] if jobs is None else jobs
         if unknown := [name for name in jobs if name not in program.names]:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
@@ -192,8 +190,9 @@ class Driver:
         for file in self.program.files:
             spark.sparkContext.addPyFile(str(file))
         runtime = self.runtime
-        said = check_workers(spark, runtime.checkpoints, runtime.bootstrap, self.program.modules, self.interrupts.check)
-        hosts = sorted({each["host"] for each in said})
+        places = runtime.checkpoints, runtime.bootstrap
+        workers = check_workers(spark, *places, self.program.modules, self.interrupts.check)
+        hosts = sorted({worker["host"] for worker in workers})
         log.info("the jobs run on a cluster", master=spark.sparkContext.master, machines=", ".join(hosts))
 
     def _check_output(self, jobs: Sequence[Job]) -> None:
@@ -201,7 +200,7 @@ class Driver:
 
         The sink needs no such check: it overwrites its documents.
         """
-        outputs = {job.name: [some.topic for some in job.outputs if some != job.dead] for job in jobs}
+        outputs = {job.name: [output.topic for output in job.outputs if output != job.dead] for job in jobs}
         runtime = self.runtime
         continuation.check(
             runtime.bootstrap, runtime.owner, runtime.ledger, runtime.checkpoints, outputs, self.write_again
@@ -303,8 +302,8 @@ class Driver:
         if self.spark is None:
             return ["the jobs have not started yet"]
         if away := self.servers.away():
-            return [f"{each} ({each.reason})" for each in away]
-        waiting = [text for each in self.drained.values() if (text := each.problem())]
+            return [f"{server} ({server.reason})" for server in away]
+        waiting = [text for job in self.drained.values() if (text := job.problem())]
         return waiting + [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
 
     def lags(self, without: Collection[str] = ()) -> dict[str, int | None]:
@@ -324,8 +323,7 @@ class Driver:
     def finish(self, name: str) -> None:
         """Ends a job between two micro-batches, or within one that is repeated at the next start; others go on."""
         run = self.runs[name]
-        if run.query:
-            _stop(run.query)
+        run.stop()
         run.query = None
         self.later.drop(name)
 
@@ -337,8 +335,8 @@ class Driver:
     @telling_of_jvm()
     def idle(self) -> bool:
         """True if all jobs that were started run, and have read and processed all messages."""
-        started = [run.query for run in self.runs.values() if run.query]
-        return bool(started) and all(query.isActive and not _busy(query) for query in started)
+        started = [run for run in self.runs.values() if run.query]
+        return bool(started) and all(run.idle() for run in started)
 
     def stop(self) -> None:
         """Stops the jobs, between micro-batches if possible, and then Spark.
@@ -350,7 +348,7 @@ class Driver:
         self.runtime.stopping.set()
         for drained in self.drained.values():
             drained.stop()
-        stopping = [Thread(target=_stop, args=(run.query,), daemon=True) for run in self.runs.values() if run.query]
+        stopping = [Thread(target=run.stop, daemon=True) for run in self.runs.values() if run.query]
         deadline = time.monotonic() + (1.0 if self.servers.away() else _STOP_SECONDS)
         for thread in stopping:
             thread.start()
@@ -374,11 +372,11 @@ class Driver:
             first = {**self.offsets.starts(), **self.begin.get(name, {})}
         except (KafkaException, TimeoutError):
             return {}
-        found: dict[str, dict[str, int]] = {}
+        offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in first.items():
             if topic in topics:
-                found.setdefault(topic, {})[str(partition)] = offset
-        return found
+                offsets.setdefault(topic, {})[str(partition)] = offset
+        return offsets
 
     def _back(self, server: str) -> None:
         if server == "kafka":
@@ -390,13 +388,3 @@ class Driver:
             self.ends = self.offsets.ends()
         except KafkaException as error:
             raise TimeoutError(error.args[0].str()) from None
-
-
-def _stop(query: StreamingQuery) -> None:
-    with suppress(Exception):
-        query.stop()
-
-
-def _busy(query: StreamingQuery) -> bool:
-    status: dict[str, Any] = query.status
-    return bool(status["isDataAvailable"] or status["isTriggerActive"])

@@ -87,15 +87,15 @@ def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
     Raises:
         NewnormalError: ``PARTITIONS_FIXED`` if a topic has another number; ``KAFKA_UNREACHABLE``.
     """
-    wanted = settings.kafka.partitions
+    chosen = settings.kafka.partitions
     topics = {topic for job in jobs if job in JOBS for topic in LINKS[job].reads(settings)}
-    found = partition_counts(settings.kafka.bootstrap or "", topics)
-    others = {topic: count for topic, count in sorted(found.items()) if count != wanted}
+    there = partition_counts(settings.kafka.bootstrap or "", topics)
+    others = {topic: count for topic, count in sorted(there.items()) if count != chosen}
     if others:
-        found_there = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
+        others_have = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
         counts = sorted(set(others.values()))
         accepted = f"{' or '.join(map(str, counts))}; or another namespace, with new topics"
-        what, now = f"kafka.partitions = {wanted}, but {found_there}", "nothing was started"
+        what, now = f"kafka.partitions = {chosen}, but {others_have}", "nothing was started"
         raise NewnormalError("PARTITIONS_FIXED", what, settings.kafka.bootstrap or "", accepted, now)
 
 

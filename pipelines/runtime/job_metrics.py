@@ -10,6 +10,7 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
+from engine.files import write_whole
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 
@@ -48,37 +49,34 @@ class JobMetrics:
 
     def _write(self, job: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{job}.json"
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(summary(list(self.reports[job])), indent=1))
-        part.replace(path)
+        write_whole(self.folder / f"{job}.json", json.dumps(summary(list(self.reports[job])), indent=1))
         self.written[job] = time.monotonic()
 
 
 def summary(reports: list[BatchReport]) -> dict[str, Any]:
     """The figures of some micro-batches of one job; times are medians over the micro-batches that had records."""
-    some = [r for r in reports if sum(s.records_in for s in r.stats)] or reports
-    records = sum(s.records_in for r in some for s in r.stats)
+    busy = [r for r in reports if sum(s.records_in for s in r.stats)] or reports
+    records = sum(s.records_in for r in busy for s in r.stats)
 
     def slowest(name: str) -> float:
-        return statistics.median(max((getattr(s, name) for s in r.stats), default=0.0) for r in some)
+        return statistics.median(max((getattr(s, name) for s in r.stats), default=0.0) for r in busy)
 
     hot: Counter[str] = Counter()
-    for report in some:
+    for report in busy:
         for stats in report.stats:
             for key, share in stats.hot:
                 hot[key] += share * stats.records_in  # type: ignore[assignment]
     last = {stats.shard: stats for report in reports for stats in report.stats}
     return {
-        "batches": len(some),
+        "batches": len(busy),
         "records": records,
-        "records_per_batch": records / len(some),
-        "batch_ms": statistics.median(r.seconds for r in some) * 1000,
+        "records_per_batch": records / len(busy),
+        "batch_ms": statistics.median(r.seconds for r in busy) * 1000,
         "map_ms": slowest("map_ms"),
         "read_ms": slowest("read_ms"),
         "operator_ms": slowest("operator_ms"),
         "state_bytes": sum(stats.state_bytes for stats in last.values()),
-        "shards": [_shard(some, stats, records) for _, stats in sorted(last.items())],
+        "shards": [_shard(busy, stats, records) for _, stats in sorted(last.items())],
         "hot": [
             {"key": key, "share": n / records}
             for key, n in hot.most_common(_HOT)

@@ -90,17 +90,17 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
     jobs: list[Job] = []
     files = [Path(text.partition(":")[0]).resolve() for text in texts]
     for text in texts:
-        path, _, wanted = text.partition(":")
-        found = dict(_jobs(_module(Path(path))))
-        if wanted and wanted not in found and wanted not in {job.name for job in found.values()}:
-            what = f"there is no job {wanted} in {path}"
-            raise NewnormalError("JOBS_FILE", what, text, ", ".join(found) or "a file with a job", _NOW)
-        if not found:
+        path, _, chosen = text.partition(":")
+        by_name = dict(_jobs(_module(Path(path))))
+        if chosen and chosen not in by_name and chosen not in {job.name for job in by_name.values()}:
+            what = f"there is no job {chosen} in {path}"
+            raise NewnormalError("JOBS_FILE", what, text, ", ".join(by_name) or "a file with a job", _NOW)
+        if not by_name:
             what = f"there is no job in {path}"
             raise NewnormalError(
                 "JOBS_FILE", what, text, "a variable of the module: words = Stream...write(name)", _NOW
             )
-        jobs += [job for name, job in found.items() if wanted in ("", name, job.name) and job not in jobs]
+        jobs += [job for name, job in by_name.items() if chosen in ("", name, job.name) and job not in jobs]
     return OwnJobs(jobs, list(dict.fromkeys(files)))
 
 
@@ -121,7 +121,7 @@ def _module(path: Path) -> ModuleType:
     if not name.isidentifier():
         raise NewnormalError("JOBS_FILE", f"{name!r} is not a module name", str(path), "e.g. my_jobs.py", _NOW)
     share_module_path(path.parent)
-    if _found(name) != path:
+    if _importable(name) != path:
         what = f"a module {name} is installed already, so that {path.name} cannot be imported by its name"
         raise NewnormalError("JOBS_FILE", what, str(path), "another name for the file", _NOW)
     _refuse_hidden(path, {path})
@@ -135,7 +135,7 @@ def _module(path: Path) -> ModuleType:
         raise NewnormalError("JOBS_FILE", what, _line(error, path), "a file that Python can import", _NOW) from error
 
 
-def _found(name: str) -> Path | None:
+def _importable(name: str) -> Path | None:
     """The file that Python imports by a name."""
     known = importlib.util.find_spec(name)
     return Path(known.origin).resolve() if known and known.origin else None
@@ -155,7 +155,7 @@ def _refuse_hidden(path: Path, seen: set[Path]) -> None:
         own = next((each for each in beside if each.is_file()), None)
         if own is None or own in seen:
             continue
-        if (found := _found(name)) != own:
+        if (found := _importable(name)) != own:
             what = f"{path.name} imports {name}, which would be {found} and not {own}"
             raise NewnormalError("JOBS_FILE", what, str(path), f"another name for {own}", _NOW)
         seen.add(own)

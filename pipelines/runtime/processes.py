@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from deploy.embedded.server_process import is_same_process
+from engine.files import write_whole
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 
@@ -50,9 +51,8 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
     folder = _folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     mine = JobProcess(os.getpid(), psutil.Process().create_time(), url, tuple(jobs), settings.version)
-    path, part = folder / f"{mine.pid}.json", folder / f".{mine.pid}"
-    part.write_text(json.dumps(asdict(mine)))
-    part.replace(path)
+    path = folder / f"{mine.pid}.json"
+    write_whole(path, json.dumps(asdict(mine)))
     try:
         yield
     finally:

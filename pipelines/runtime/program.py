@@ -41,7 +41,7 @@ class Program(ABC):
     def job(self, name: str, settings: Settings) -> Job | None:
         """The definition of a job; ``None`` for one that does not run on the engine's operator."""
 
-    def wanted(self, name: str, settings: Settings) -> bool:
+    def runs(self, name: str, settings: Settings) -> bool:
         """Whether a job runs with these settings."""
         return True
 
@@ -95,7 +95,7 @@ class ChainProgram(Program):
     def job(self, name: str, settings: Settings) -> Job | None:
         return JOBS[name](settings) if name in JOBS else None
 
-    def wanted(self, name: str, settings: Settings) -> bool:
+    def runs(self, name: str, settings: Settings) -> bool:
         return LINKS[name].runs(settings)
 
     def starts_later(self, name: str) -> bool:

@@ -1,10 +1,13 @@
-"""One job's query and its progress, as the driver follows it."""
+"""A job as the driver follows it: its query, progress and failures; and the jobs that start once the others work."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -125,6 +128,19 @@ class RunningJob:
         """True if the query started a few seconds ago and has completed no micro-batch yet."""
         return bool(self.query and self.query.isActive and self.batch < 0 and now < self.began + _START_SECONDS)
 
+    def stop(self) -> None:
+        """Stops the query, whatever it is doing."""
+        with suppress(Exception):
+            if self.query:
+                self.query.stop()
+
+    def idle(self) -> bool:
+        """Whether the query runs, and has read and processed all messages."""
+        if not (self.query and self.query.isActive):
+            return False
+        status: dict[str, Any] = self.query.status
+        return not (status["isDataAvailable"] or status["isTriggerActive"])
+
     def problem(self, name: str, now: float) -> str:
         """A sentence that says what keeps the job from its work; empty if nothing does."""
         if self.restarts.waiting:
@@ -132,3 +148,40 @@ class RunningJob:
         if self.query is not None and self.lag and now > self.moved + self.patience:
             return f"{name}: completed no micro-batch for {now - self.moved:.0f} s, {self.lag} messages wait"
         return ""
+
+
+PATIENCE_SECONDS = 25.0
+"""Longest time for which these jobs wait for the others."""
+
+
+class LaterJobs:
+    """The names of the jobs that have not been started yet, in the order in which they start.
+
+    Args:
+        names: Their names.
+        now: Seconds of the monotonic clock: the others start now.
+    """
+
+    def __init__(self, names: Iterable[str] = (), now: float = 0.0) -> None:
+        self.names = list(names)
+        self._until = now + PATIENCE_SECONDS
+
+    def due(self, others: Iterable[RunningJob], now: float) -> bool:
+        """Whether they may start: each of the others has completed a micro-batch with messages, or is over.
+
+        The last of them in the chain has messages when what came in has passed through all the others.
+
+        Args:
+            others: The jobs that start first.
+            now: Seconds of the monotonic clock.
+        """
+        return now >= self._until or all(run.query is None or run.worked for run in others)
+
+    def put_off(self, name: str) -> None:
+        """Adds a job that could not be started with the others; it is the next to start."""
+        self.names.insert(0, name)
+
+    def drop(self, name: str) -> None:
+        """Leaves out a job, which has been started or is not wanted any more; does nothing if it is not among them."""
+        if name in self.names:
+            self.names.remove(name)

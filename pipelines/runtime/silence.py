@@ -100,18 +100,18 @@ class Silences:
     def take(self, beats: Iterable[Beat]) -> list[Silence]:
         """Takes in heartbeats, in the order of each partition; returns what is to be written then."""
         spans: dict[Place, tuple[int, int]] = {}
-        for each in beats:
-            one = self._inputs.setdefault(each.topic, _Input(lasting=self._before.get(each.topic)))
-            one.beaten(each.time)
-            self._all.beaten(each.time)
-            place = one.partitions.get(each.partition)
+        for beat in beats:
+            one = self._inputs.setdefault(beat.topic, _Input(lasting=self._before.get(beat.topic)))
+            one.beaten(beat.time)
+            self._all.beaten(beat.time)
+            place = one.partitions.get(beat.partition)
             if place is None:
-                one.partitions[each.partition] = _Partition(each.offset + 1, each.offset + 1)
-                spans[each.topic, each.partition] = (max(0, each.offset - _TAIL), each.offset)
+                one.partitions[beat.partition] = _Partition(beat.offset + 1, beat.offset + 1)
+                spans[beat.topic, beat.partition] = (max(0, beat.offset - _TAIL), beat.offset)
                 continue
-            if each.offset - place.end > _OTHERS and not self._doubtful(one):
-                one.about = each.time
-            place.end, place.own = each.offset + 1, place.own + 1
+            if beat.offset - place.end > _OTHERS and not self._doubtful(one):
+                one.about = beat.time
+            place.end, place.own = beat.offset + 1, place.own + 1
         records = self._look(spans)
         if any(self._doubtful(one) for one in self._inputs.values()):
             records += self._look(self._unread())
@@ -145,19 +145,19 @@ class Silences:
 
     def _changes(self, records: list[tuple[str, int]]) -> list[Silence]:
         """What is to be written, after some records were read; they are in the order of their arrival."""
-        found = []
+        silences = []
         for name, one in sorted(self._inputs.items()):
-            found += self._again(one, [at for topic, at in records if topic == name], one.last)
+            silences += self._again(one, [at for topic, at in records if topic == name], one.last)
         self._all.exact = max((one.last for one in self._inputs.values()), default=0)
         ended = self._again(self._all, [at for _, at in records], self._all.exact)
-        self._ended = max([self._ended, *(each.time for each in ended if each.until is not None)])
-        found += ended
+        self._ended = max([self._ended, *(silence.time for silence in ended if silence.until is not None)])
+        silences += ended
         for name, one in sorted(self._inputs.items()):
             if self._alone(one):
-                found += self._begun(name, one)
+                silences += self._begun(name, one)
         if self._all.last and self._all.quiet() >= self._after:
-            found += self._begun(ALL_INPUTS, self._all)
-        return found
+            silences += self._begun(ALL_INPUTS, self._all)
+        return silences
 
     def _again(self, one: _Input, arrived: list[int], last: int) -> list[Silence]:
         """That a silence has ended, or, now and then, that it lasts."""

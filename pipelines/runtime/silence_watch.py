@@ -65,24 +65,24 @@ class SilenceWatch:
         self._thread.join(5)
 
     def _run(self) -> None:
-        known: Silences | None = None
+        silences: Silences | None = None
         producer = Producer({**kafka_options(self._bootstrap), "log_level": 0, "message.timeout.ms": 10_000})
         while not self._ended.wait(self._every):
             try:
-                known = known or Silences(self._after, self._lasting(), self._read)
-                for each in known.take(self._waiting()):
-                    self._write(producer, each)
+                silences = silences or Silences(self._after, self._lasting(), self._read)
+                for silence in silences.take(self._waiting()):
+                    self._write(producer, silence)
             except (NewnormalError, KafkaException, BufferError) as error:
-                known = None  # what it noticed and could not write, it notices anew
+                silences = None  # what it noticed and could not write, it notices anew
                 log.warning("could not see whether records arrive, will try again", reason=str(error))
 
     def _waiting(self) -> list[Beat]:
-        found = []
+        beats = []
         try:
             while True:
-                found.append(self._beats.get_nowait())
+                beats.append(self._beats.get_nowait())
         except Empty:
-            return found
+            return beats
 
     def _lasting(self) -> list[Silence]:
         """The silences that were not over when they were last written."""

@@ -15,7 +15,7 @@ from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.access_token import console_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
@@ -144,7 +144,7 @@ def watching(
         console.host,
         console.hosts.split(","),
         actions(settings) if actions else None,
-        Access(console.reached, console_token(console), console.user_header, console.proxies.split(",")),
+        Access(console.reached, access_token(console), console.user_header, console.proxies.split(",")),
         beliefs,
         versions(settings) if versions else None,
         duration_ms(settings.incidents.quiet),

@@ -136,8 +136,8 @@ def restore(plan: Plan, spark: SparkSession) -> None:
         NewnormalError: ``ALREADY_RUNNING`` if a job runs; ``SHARDS_APART``, ``RESCALE_UNSUPPORTED``.
     """
     with taken(plan.checkpoints, plan.jobs):
-        made = {job: _made(plan, job, spark) for job in plan.jobs}
-        for job, folder in made.items():
+        built = {job: _built(plan, job, spark) for job in plan.jobs}
+        for job, folder in built.items():
             _replace(plan.checkpoints / job, folder)
 
 
@@ -166,7 +166,7 @@ def _replace(checkpoint: Path, folder: Path) -> None:
     delete(old)
 
 
-def _made(plan: Plan, job: str, spark: SparkSession) -> Path:
+def _built(plan: Plan, job: str, spark: SparkSession) -> Path:
     """A new checkpoint of a job, in a folder beside its place."""
     source, saved = plan.catalogue.job_folder(plan.savepoint, job), plan.savepoint.jobs[job]
     folder = plan.checkpoints / f"{job}{_NEW}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from engine.spec.errors import NewnormalError
 
 
 class SavedJob(BaseModel):
@@ -58,3 +61,23 @@ class Savepoint(BaseModel):
     def bytes(self) -> int:
         """Size of all files; those that the checkpoint still has take no further space."""
         return sum(job.bytes for job in self.jobs.values())
+
+    def chosen(self, asked: Collection[str] | None, defined: Collection[str]) -> tuple[str, ...]:
+        """The jobs that were asked for, in the order in which data flow; all jobs of the savepoint without a wish.
+
+        Args:
+            asked: Names of jobs.
+            defined: Names of the jobs that the program defines.
+
+        Raises:
+            NewnormalError: ``JOB_UNKNOWN`` if the savepoint does not have one of them, or the program not define it.
+        """
+        now = "nothing was changed"
+        if wrong := [job for job in asked or () if job not in self.jobs]:
+            place, accepted = f"savepoint {self.name}", ", ".join(self.jobs)
+            raise NewnormalError("JOB_UNKNOWN", ", ".join(wrong), place, accepted, now)
+        chosen = tuple(job for job in self.jobs if not asked or job in asked)
+        if undefined := [job for job in chosen if job not in defined]:
+            accepted = "--file with the file that defines these jobs; no --file for the jobs of the chain"
+            raise NewnormalError("JOB_UNKNOWN", ", ".join(undefined), "--file", accepted, now)
+        return chosen

@@ -52,14 +52,14 @@ def _models(tables: Iterable[pl.DataFrame]) -> list[str]:
 
 
 def _model(metric: str, row: dict[str, Any]) -> str:
-    told = f"{metric} has {row['seen'] or 0:,.0f} windows learned"
+    learned = f"{metric} has {row['seen'] or 0:,.0f} windows learned"
     if _at(row.get("said.at")) <= NEVER:
-        return told
+        return learned
     typical, lower, upper, score = (row.get(f"said.{name}") for name in ("typical", "lower", "upper", "score"))
-    numbers = all(map(_known, (typical, lower, upper)))
+    numbers = all(map(_is_number, (typical, lower, upper)))
     usual = f", usual {typical:.4g}, expected from {lower:.4g} to {upper:.4g}" if numbers else ""
-    last = f", score {score:.0f}" if _known(score) else ""
-    return f"{told}; told last for the window that ends at {iso(row['said.at'])}{usual}{last}"
+    last = f", score {score:.0f}" if _is_number(score) else ""
+    return f"{learned}; told last for the window that ends at {iso(row['said.at'])}{usual}{last}"
 
 
 def _at(instant: int | None) -> int:
@@ -67,7 +67,7 @@ def _at(instant: int | None) -> int:
     return NEVER if instant is None else instant
 
 
-def _known(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, float) and isfinite(value)
 
 
@@ -76,12 +76,12 @@ def _windows(tables: Sequence[tuple[pl.DataFrame, str]]) -> list[str]:
     if not tables:
         return []
     rows = [(row[time], row.get(f"{time.removesuffix('_time')}")) for table, time in tables for row in table.to_dicts()]
-    told = f"{len(tables):,} windows are open or kept for late records"
+    count = f"{len(tables):,} windows are open or kept for late records"
     at, value = max(((_at(time), value) for time, value in rows), key=lambda each: each[0], default=(NEVER, None))
     if at <= NEVER:
-        return [told]
-    newest = f", {value:.4g}" if _known(value) else ""
-    return [f"{told}; the newest value is of {iso(at)}{newest}"]
+        return [count]
+    newest = f", {value:.4g}" if _is_number(value) else ""
+    return [f"{count}; the newest value is of {iso(at)}{newest}"]
 
 
 def _kept(tables: Iterable[pl.DataFrame]) -> list[str]:

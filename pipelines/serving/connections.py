@@ -55,8 +55,8 @@ def configuration(app: Any, grace: int, lifespan: str = "auto") -> uvicorn.Confi
 class _Connection(H11Protocol):
     """A connection that is closed if its client is waited for too long."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._phase: tuple[int, Any] = (-1, None)
         self._requests = 0
         self._timer: asyncio.TimerHandle | None = None

@@ -16,6 +16,6 @@ def has_token(authorization: str, token: str, schemes: Collection[str] = ("beare
     return scheme.lower() in schemes and same(given.strip(), token)
 
 
-def same(given: str, wanted: str) -> bool:
+def same(text: str, other: str) -> bool:
     """Whether two texts are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    return hmac.compare_digest(text.encode(), other.encode())

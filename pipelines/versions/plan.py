@@ -74,14 +74,14 @@ def differing(config: Path | None) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         accepted = "TOML, see docs/settings.md"
         raise NewnormalError("SETTING_INVALID", str(error), str(config), accepted, _NOW) from None
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for section, values in tree.items():
         inner = values if isinstance(values, dict) else {}
-        found |= {f"{section}.{name}": value for name, value in inner.items()} if inner else {section: values}
-    if unknown := sorted(name for name in found if not is_setting(name)):
+        settings |= {f"{section}.{name}": value for name, value in inner.items()} if inner else {section: values}
+    if unknown := sorted(name for name in settings if not is_setting(name)):
         what, accepted = f"{', '.join(unknown)} is no setting", "the settings in docs/settings.md"
         raise NewnormalError("SETTING_INVALID", what, str(config), accepted, _NOW)
-    return found
+    return settings
 
 
 def same(asked: Version, kept: Version) -> bool:

@@ -65,16 +65,16 @@ class ReplayProgress:
         seconds = time.monotonic() - self._began
         tallies = self._driver.status.tallies
         records = sum(tallies[name].records_in for name in self._program.first)
-        told = {
+        figures = {
             "records": f"{records:,}",
             "took": duration(round(seconds * 1000)),
             "rate": f"{records / seconds:,.0f}/s",
         }
         last = max((tally.watermark or 0 for tally in tallies.values()), default=0)
         if self._first is None or last <= self._first:
-            return told
+            return figures
         ratio = (last - self._first) / 1000 / seconds
-        return told | {"event_times": f"{iso(self._first)} to {iso(last)}", "times_as_fast_as_live": f"{ratio:,.0f}"}
+        return figures | {"event_times": f"{iso(self._first)} to {iso(last)}", "times_as_fast_as_live": f"{ratio:,.0f}"}
 
     def _near(self, name: str, lag: int | None) -> bool:
         """Whether a job has read nearly all: what is left is what comes while a micro-batch runs."""

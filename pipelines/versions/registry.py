@@ -46,14 +46,14 @@ class Registry:
         """
         ensure_topics(self._bootstrap, {self._topic: topics.config(topics.VERSIONS)}, 1, self._replication)
         newest = {message.key() or b"": message.value() for message in content(self._bootstrap, self._topic)}
-        found: dict[str, Version | None] = {FIRST: Version.first()}
+        versions: dict[str, Version | None] = {FIRST: Version.first()}
         for key, value in newest.items():
             name = key.decode("utf-8", "backslashreplace")
             try:
-                found[name] = _read(name, value) if value else None
+                versions[name] = _read(name, value) if value else None
             except ValueError as error:  # pydantic's and orjson's are such; what is no version must stop nobody
                 log.warning("a message about a version is left out", topic=self._topic, key=name, reason=_reason(error))
-        kept = [version for version in found.values() if version and version.jobs]
+        kept = [version for version in versions.values() if version and version.jobs]
         return {version.name: version for version in sorted(kept, key=lambda each: (each.created, each.name))}
 
     def get(self, name: str) -> Version:

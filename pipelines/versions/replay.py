@@ -51,17 +51,17 @@ def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
         Epoch milliseconds; ``None`` if there are no records, or Kafka does not tell in time.
     """
     sources = {topic: source for source in job.inputs if not source.broadcast for topic in source.formats}
-    offsets, found = KafkaOffsets(bootstrap, sorted(sources)), dict[tuple[str | None, int | None], int]()
+    offsets, times = KafkaOffsets(bootstrap, sorted(sources)), dict[tuple[str | None, int | None], int]()
     try:
         ends, first = offsets.ends(), {**offsets.starts(), **begin}
         spans = {place: (at, min(ends[place], at + _MOST)) for place, at in first.items() if place in ends}
         for message in between(bootstrap, spans):
             topic, place = message.topic() or "", (message.topic(), message.partition())
-            if place not in found and (time := _first_of(sources[topic], topic, message.value())) is not None:
-                found[place] = time
+            if place not in times and (time := _first_of(sources[topic], topic, message.value())) is not None:
+                times[place] = time
     except (KafkaException, TimeoutError, NewnormalError):
         return None
-    return min(found.values(), default=None)
+    return min(times.values(), default=None)
 
 
 def _first_of(source: Source, topic: str, value: bytes | None) -> int | None:

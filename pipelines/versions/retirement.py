@@ -115,7 +115,7 @@ def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
 
     A job that only one version has, as the archive, stays with the topics that it reads.
     """
-    wanted = {
+    needed = {
         topic
         for other in others
         for job in other.jobs
@@ -124,9 +124,9 @@ def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
     }
     kept: set[str] = set()
     for name in reversed(version.jobs):  # against the flow of data: readers come before writers
-        if wanted & set(LINKS[name].outputs):
+        if needed & set(LINKS[name].outputs):
             kept.add(name)
-            wanted |= set(LINKS[name].inputs)
+            needed |= set(LINKS[name].inputs)
     written = {topic for name in kept for topic in LINKS[name].outputs}
     kept |= {name for name in version.jobs if not LINKS[name].replayed and written & set(LINKS[name].inputs)}
     return tuple(name for name in version.jobs if name in kept)

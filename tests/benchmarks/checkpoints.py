@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
+from pipelines.jobs import chain as jobs
 from tests.benchmarks.load import Load, write_columnar
 from tests.benchmarks.queries import Queries, say, session
 

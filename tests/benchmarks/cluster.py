@@ -14,10 +14,10 @@ from deploy.embedded.services import embedded
 from engine.kafka.admin import ensure_topics
 from engine.spark.cluster import Cluster
 from engine.spark.workers import check_workers
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
+from pipelines.jobs import chain as jobs
 from tests.benchmarks import outputs
 from tests.benchmarks.load import Load, write_columnar, write_idle, write_json
 from tests.benchmarks.queries import Queries, say, session

@@ -20,11 +20,11 @@ from engine.operators import Process
 from engine.spec.output import Output
 from engine.spec.source import Source
 from engine.stream import Stream
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
+from pipelines.jobs import chain as jobs
 from tests.benchmarks import averages, growth, outputs
 from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_columnar, write_json

@@ -26,9 +26,9 @@ from engine.spark.cluster import Cluster
 from engine.spark.query import BatchReport, Runtime, start
 from engine.spark.session import StartingSpark, end
 from engine.spec.job import Job
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.jobs import chain as jobs
 
 say = Console(stderr=True).print
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -22,10 +22,10 @@ from deploy.embedded.services import embedded
 from engine.address import client_options
 from engine.kafka.admin import ensure_topics
 from engine.spark.checkpoint_offsets import offsets_of
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
+from pipelines.jobs import chain as jobs
 from tests.benchmarks.load import Load, write_columnar
 from tests.benchmarks.queries import Queries, say, session
 

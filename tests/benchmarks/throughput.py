@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
-from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
+from pipelines.jobs import chain as jobs
 from tests.benchmarks import outputs
 from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_idle, write_json

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Access, Store, create_app
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.access_token import console_headers, console_token
+from pipelines.contracts.access_token import access_token, console_headers
 from pipelines.contracts.settings import load
 from pipelines.serving.server import WebServer, serve
 
@@ -182,18 +182,18 @@ def test_the_token_comes_from_a_file_and_no_message_shows_it(tmp_path: Path) -> 
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     console = load(**{"console.token_file": str(file)}).console
-    assert console_token(console) == TOKEN
+    assert access_token(console) == TOKEN
     assert console_headers(console) == {"Authorization": f"Bearer {TOKEN}"}
     assert TOKEN not in repr(load(**{"console.token": TOKEN}))
-    assert console_token(load().console) == ""
+    assert access_token(load().console) == ""
     for content in ("", "short", "two lines of it\nand one more which is long"):
         file.write_text(content)
         with pytest.raises(NewnormalError) as caught:
-            console_token(console)
+            access_token(console)
         assert caught.value.code == "CONSOLE_TOKEN"
         assert content == "" or content not in str(caught.value)
     with pytest.raises(NewnormalError, match="No such file"):
-        console_token(load(**{"console.token_file": str(tmp_path / "none")}).console)
+        access_token(load(**{"console.token_file": str(tmp_path / "none")}).console)
     with pytest.raises(NewnormalError) as caught:
         load(**{"console.token": TOKEN, "console.token_file": str(file)})
     assert TOKEN not in str(caught.value)

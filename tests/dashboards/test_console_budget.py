@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dashboards.console import Promises, Store, budget_store, create_app
-from dashboards.console.budget import Labelled, said_last
+from dashboards.console.budget import Labelled, last_labels
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.incident import AffectedSeries
@@ -131,7 +131,7 @@ def test_alarms_of_single_metrics_are_counted_on_how_many_series_and_the_detecto
 
 @pytest.mark.servers
 def test_each_incident_is_judged_by_the_labels_on_its_series() -> None:
-    said = Labelled(said_last(LABELS), END)
+    said = Labelled(last_labels(LABELS), END)
     documents = {each.id: each.model_dump(by_alias=True, exclude_none=True) for each in INCIDENTS}
     told = {name: said.verdicts(each) for name, each in documents.items()}
     assert told["one right"] == {"true", "false_alarm"}

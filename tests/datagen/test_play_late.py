@@ -43,7 +43,7 @@ def samples(times: list[int], entity: str = "web-1") -> pl.DataFrame:
 def test_a_sample_is_too_late_if_its_window_and_the_ten_minutes_after_it_are_over(settings: Settings) -> None:
     times = [T0 - 610_000, T0 - 600_001, T0 - 600_000, T0, T0 + MINUTE, T0 + MINUTE + 1, 946_684_799_999]
     found = prospects(programme(samples(times), 0, False, T0), dict.fromkeys(range(4), T0), settings)
-    assert (found.samples, found.late, found.ahead, found.early, found.judged) == (7, 2, 1, 1, 3)
+    assert (found.samples, found.late, found.ahead, found.early, found.to_be_judged) == (7, 2, 1, 1, 3)
 
 
 def test_each_machine_goes_by_the_watermark_of_its_own_partition_and_none_is_late_without_one(
@@ -241,5 +241,5 @@ def test_nothing_is_foretold_of_a_pipeline_that_has_seen_nothing_yet(tmp_path: P
     frame = pl.DataFrame({"time": [1_400_000_000_000], "entity": ["a"], "metric": ["m"], "value": [1.0]})
     settings = load(state_dir=tmp_path)
     future = prospects(programme(frame, 0.0, False, 1_795_000_000_000), {0: NEVER, 1: NEVER}, settings)
-    assert future.judged == 1
+    assert future.to_be_judged == 1
     assert future.lines(settings) == []

@@ -19,8 +19,8 @@ from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.detectors.job import detector
+from pipelines.runtime.program import CHAIN
 from pipelines.savepoints.catalogue import Catalogue
-from pipelines.savepoints.chosen_jobs import chosen_jobs
 from pipelines.savepoints.inspection import of_series, shard_view
 from pipelines.savepoints.restoring import Plan, forked
 from pipelines.savepoints.savepoint import SavedJob, Savepoint
@@ -83,7 +83,7 @@ def test_what_cannot_be_restored_is_refused_before_anything_is_changed(settings:
             plan.check()
         return code(error)
 
-    jobs = chosen_jobs(made, None)
+    jobs = made.chosen(None, CHAIN.names)
     Plan(catalogue, made, jobs, settings, 4).check()
     assert refused(Plan(catalogue, made, jobs, settings, 3)) == "SAVEPOINT_SHARDS"
     longer = load(state_dir=settings.state_dir, namespace="sp.", **{"window.size": "20s"})
@@ -92,7 +92,7 @@ def test_what_cannot_be_restored_is_refused_before_anything_is_changed(settings:
     older = made.model_copy(update={"jobs": made.jobs | {"detector": old}})
     assert refused(Plan(catalogue, older, jobs, settings, 2)) == "SAVEPOINT_FORMAT"
     with pytest.raises(NewnormalError) as error:
-        chosen_jobs(made, ["normaliser"])
+        made.chosen(["normaliser"], CHAIN.names)
     assert code(error) == "JOB_UNKNOWN"
 
 

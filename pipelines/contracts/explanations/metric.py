@@ -113,11 +113,11 @@ def _record(facts: Facts) -> list[str]:
 
 def _inside(facts: Facts, *, reported: bool) -> tuple[str, bool]:
     """Returns a sentence that says why a value inside its band is unusual, and whether it also says since when."""
-    run, known = facts.context.get("run", 0.0), facts.band is not None
+    run, banded = facts.context.get("run", 0.0), facts.band is not None
     if abs(run) >= _RUN:
         side = "high" if run > 0 else "low"
         lasting = duration(facts.context.get("run_for", 0.0) + facts.window, short=False)
-        if not known:
+        if not banded:
             return f"For {lasting} all values have been {side}.", True
         if facts.context.get("ordinary"):
             return f"Each value is ordinary, but for {lasting} all have been {side}.", True
@@ -125,10 +125,10 @@ def _inside(facts: Facts, *, reported: bool) -> tuple[str, bool]:
     parts = [*_sudden(facts), *_record(facts)]
     if parts:
         how = listed(parts)
-        return f"Ordinary by itself, but {how}." if known else f"{how[0].upper()}{how[1:]}.", False
+        return f"Ordinary by itself, but {how}." if banded else f"{how[0].upper()}{how[1:]}.", False
     if reported:
         return "The value is ordinary; only the rule reports it.", False
-    return "Ordinary by itself, but not together with the values before it." if known else "", False
+    return "Ordinary by itself, but not together with the values before it." if banded else "", False
 
 
 def _frozen(facts: Facts) -> str:

@@ -14,7 +14,7 @@ _OF_ONE_MACHINE = frozenset({"localtime", "Factory"})
 
 
 def _zone(name: str) -> str:
-    if name != "UTC" and (name in _OF_ONE_MACHINE or name not in available_timezones() or not _known(name)):
+    if name != "UTC" and (name in _OF_ONE_MACHINE or name not in available_timezones() or not _is_zone(name)):
         folded = {known.casefold(): known for known in available_timezones()}
         close = [folded[found] for found in get_close_matches(name.casefold(), folded, 1)]
         hint = f", did you mean {close[0]}?" if close else ""
@@ -22,7 +22,7 @@ def _zone(name: str) -> str:
     return name
 
 
-def _known(name: str) -> bool:
+def _is_zone(name: str) -> bool:
     """True if Polars, which has its own list of time zones, knows this one."""
     try:
         pl.Series([0]).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(name)

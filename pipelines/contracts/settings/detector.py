@@ -16,14 +16,14 @@ class DetectorSettings(Section):
         ge=0,
         le=100,
         description="record_score from which a window of five minutes is an anomaly; lower: more sensitive. Shorter "
-        "windows need more, longer ones less, so that all have as many false alarms a month; to say how many, set "
+        "windows need more, longer ones less, so that all have as many false alarms per month; to say how many, set "
         "`detector.false_alarms` instead",
     )
     false_alarms: Number = Field(
         1.0,
         ge=0.01,
         le=100,
-        description="about how many false alarms a series and month there may be; fewer: less sensitive",
+        description="about how many false alarms per series and month there may be; fewer: less sensitive",
     )
     emit: Literal["all", "context", "novel"] = Field(
         "context",

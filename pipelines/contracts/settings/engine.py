@@ -49,5 +49,5 @@ class EngineSettings(Section):
         "late",
         description="when the JVMs of the Spark driver and of the embedded servers optimize what runs often: `late`: "
         "as steady work wants it; `never`: a start takes a third less of the processor's time, but later on up to a "
-        "third fewer records a second pass; `newnormal demo` does so",
+        "third fewer records per second pass; `newnormal demo` does so",
     )

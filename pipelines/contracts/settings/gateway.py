@@ -34,7 +34,7 @@ class GatewaySettings(AccessSettings):
         description="bytes of all requests that Kafka has not acknowledged; beyond it agents are told to come later",
     )
     rate: Whole = Field(
-        0, ge=0, le=10**12, description="bytes a second, as they are sent, from each sender's address; 0: no limit"
+        0, ge=0, le=10**12, description="bytes per second, as they are sent, from each sender's address; 0: no limit"
     )
     statsd_port: Whole = Field(
         0, ge=0, le=65535, description="port for StatsD and DogStatsD, UDP and TCP, at `gateway.host`; 0: none"

@@ -13,7 +13,7 @@ class IncidentSettings(Section):
         2.0,
         ge=0.01,
         le=1e6,
-        description="about how many false incidents a week there may be for the site; fewer: less sensitive. The "
+        description="about how many false incidents per week there may be for the site; fewer: less sensitive. The "
         "severity from which novelties are written as an incident follows from the incidents of the last weeks",
     )
     score: Number = Field(

@@ -53,7 +53,7 @@ def _zones(text: str) -> str:
     return text
 
 
-def _each(pattern: re.Pattern[str]) -> AfterValidator:
+def _all_parts(pattern: re.Pattern[str]) -> AfterValidator:
     def check(text: str) -> str:
         if text.strip() and not all(pattern.fullmatch(part.strip()) for part in text.split(",")):
             raise ValueError("not accepted")
@@ -62,13 +62,13 @@ def _each(pattern: re.Pattern[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Labels = Annotated[str, _each(_LABEL), Accepts("nothing, or names of labels with commas between them")]
-Columns = Annotated[str, _each(_COLUMN), Accepts("nothing, or names of columns with commas between them")]
+Labels = Annotated[str, _all_parts(_LABEL), Accepts("nothing, or names of labels with commas between them")]
+Columns = Annotated[str, _all_parts(_COLUMN), Accepts("nothing, or names of columns with commas between them")]
 FieldGlobs = Annotated[
-    str, _each(_FIELD), Accepts("nothing, or globs measurement.field of * and ? with commas between them")
+    str, _all_parts(_FIELD), Accepts("nothing, or globs measurement.field of * and ? with commas between them")
 ]
 Machines = Annotated[
-    str, _each(_MACHINE), Accepts("nothing, a machine, or topic=machine, several with commas between them")
+    str, _all_parts(_MACHINE), Accepts("nothing, a machine, or topic=machine, several with commas between them")
 ]
 Zones = Annotated[
     str,

@@ -66,7 +66,7 @@ def load(**overrides: Any) -> Settings:
     return _with_logins(settings, overrides)
 
 
-def _with_logins(settings: Settings, given: dict[str, Any]) -> Settings:
+def _with_logins(settings: Settings, overrides: dict[str, Any]) -> Settings:
     """The settings, in which the addresses that were given know how clients log in.
 
     An override that is an `Address`, as it comes from other settings, keeps the login that it has.
@@ -75,17 +75,17 @@ def _with_logins(settings: Settings, given: dict[str, Any]) -> Settings:
         NewnormalError: ``LOGIN_FILE`` if a file that the settings name cannot be used.
     """
     kafka, elastic = settings.kafka, settings.elasticsearch
-    brokers, url = given.get("kafka.bootstrap"), given.get("elasticsearch.url")
+    brokers, url = overrides.get("kafka.bootstrap"), overrides.get("elasticsearch.url")
     if kafka.bootstrap:
-        known = brokers if isinstance(brokers, Address) else kafka_address(kafka)
-        kafka = kafka.model_copy(update={"bootstrap": known})
+        address = brokers if isinstance(brokers, Address) else kafka_address(kafka)
+        kafka = kafka.model_copy(update={"bootstrap": address})
     if elastic.url:
-        known = url if isinstance(url, Address) else elasticsearch_address(elastic)
-        elastic = elastic.model_copy(update={"url": known})
+        address = url if isinstance(url, Address) else elasticsearch_address(elastic)
+        elastic = elastic.model_copy(update={"url": address})
     return settings.model_copy(update={"kafka": kafka, "elasticsearch": elastic})
 
 
-def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors.Wrong:
+def _contradictions(settings: Settings, overrides: dict[str, Any]) -> setting_errors.Wrong:
     """The settings that contradict another setting."""
     kafka, shards, window = settings.kafka, settings.engine.shards, settings.window
     wrong: dict[str, tuple[str, str]] = {}
@@ -106,7 +106,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place
-    return {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
+    return {name: (what, place(name, overrides, os.environ), accepted) for name, (what, accepted) in wrong.items()}
 
 
 def _mixed(settings: Settings) -> str | None:

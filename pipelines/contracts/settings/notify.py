@@ -57,11 +57,7 @@ def _hours(text: str) -> str:
 
 
 def _url(secret: SecretStr) -> SecretStr:
-    try:
-        fine = is_web_address(secret.get_secret_value())
-    except ValueError:
-        fine = False
-    if not fine:
+    if not is_web_address(secret.get_secret_value()):
         raise ValueError("it is no URL; accepted: https://host, with a port, a path and a query if needed")
     return secret
 

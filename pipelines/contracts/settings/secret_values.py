@@ -21,15 +21,15 @@ _URL = re.compile(r"\w+://[^\s'\"]+")
 
 def secret_values() -> list[str]:
     """The secrets of the environment, the command line, the settings, and the files that these name."""
-    found = [value for name, value in os.environ.items() if _SECRET.search(name)]
+    secrets = [value for name, value in os.environ.items() if _SECRET.search(name)]
     for text in (*sys.argv, *os.environ.values()):
         for url in _URL.findall(text):
             with suppress(ValueError):
                 user = urlsplit(url).netloc.rpartition("@")[0]
-                found += [user, user.partition(":")[2]] if ":" in user else []
+                secrets += [user, user.partition(":")[2]] if ":" in user else []
     with suppress(NewnormalError, OSError, ValueError):  # settings that cannot be read have no secrets that were used
-        found += _held(load())
-    return [value for value in found if value]
+        secrets += _held(load())
+    return [value for value in secrets if value]
 
 
 def _held(value: object, name: str = "") -> Iterator[str]:

@@ -171,19 +171,19 @@ class Settings(BaseSettings):
         """The state directory, absolute."""
         return self.state_dir.expanduser().resolve()
 
-    def folder(self, what: str) -> Path:
+    def folder(self, purpose: str) -> Path:
         """The folder of the version for one purpose in the state directory; each namespace and version has its own.
 
         Args:
-            what: The purpose, e.g. ``checkpoints``; the first part of the path.
+            purpose: E.g. ``checkpoints``; the first part of the path.
         """
-        common = self.common_folder(what)
+        common = self.common_folder(purpose)
         return common.with_name(f"{common.name}@{self.version}") if self._names.mark else common
 
-    def common_folder(self, what: str) -> Path:
+    def common_folder(self, purpose: str) -> Path:
         """The folder for one purpose that all versions of a namespace share."""
-        apart = self.spark.checkpoints if what == "checkpoints" else None
-        base = apart.expanduser().resolve() if apart else self.state / what
+        apart = self.spark.checkpoints if purpose == "checkpoints" else None
+        base = apart.expanduser().resolve() if apart else self.state / purpose
         return base / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:

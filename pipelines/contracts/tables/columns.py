@@ -27,33 +27,31 @@ def lower(header: Sequence[str]) -> list[str]:
     return [name.strip().lower() for name in header]
 
 
-def first(header: Sequence[str], wanted: Collection[str]) -> int | None:
+def first(header: Sequence[str], usual: Collection[str]) -> int | None:
     """The place of the first of some names, in lower case, that a header has.
 
     >>> first(["Host", "Time"], TIMES), first(["Host"], TIMES), first(["@timestamp per 5 minutes"], TIMES)
     (1, None, 0)
     """
-    there = lower(header)
-    names = (there, [_PER.sub("", name) for name in there])
-    return next((each.index(name) for each in names for name in wanted if name in each), None)
+    plain = lower(header)
+    spellings = (plain, [_PER.sub("", name) for name in plain])
+    return next((names.index(name) for names in spellings for name in usual if name in names), None)
 
 
-def time_columns(
-    header: Sequence[str], line: Sequence[str | None], at: int, wanted: Collection[str]
-) -> tuple[int, ...]:
+def time_columns(header: Sequence[str], line: Sequence[str | None], at: int, usual: Collection[str]) -> tuple[int, ...]:
     """The places of the columns that make up the time: one, or that of the date and that of the time of day.
 
     Args:
         header: The names of the columns.
         line: A line below it.
         at: The place of the column of times.
-        wanted: The names of columns that may hold the time.
+        usual: The names of columns that may hold the time.
 
     >>> time_columns(["Date", "Time", "cpu"], ["11/20/2026", "12:00 AM", "1"], 1, TIMES)
     (0, 1)
     """
     names = lower(header)
-    others = [place for place, name in enumerate(names) if name in (*wanted, "day") and place != at]
+    others = [place for place, name in enumerate(names) if name in (*usual, "day") and place != at]
     for own, other, swapped in ((_CLOCK, _DAY, True), (_DAY, _CLOCK, False)):
         if own.fullmatch((line[at] or "").strip()):
             for place in others:
@@ -69,10 +67,10 @@ def distinct(header: Sequence[str]) -> list[str]:
     [' ', 'cpu', 'cpu_2']
     """
     names: dict[str, None] = {}
-    for number, given in enumerate(header, 1):
-        begin = given.strip().replace("\0", "")
-        name, count = begin or " " * number, 2
-        while name in names:
-            name, count = f"{begin}_{count}", count + 1
-        names[name] = None
+    for number, name in enumerate(header, 1):
+        begin = name.strip().replace("\0", "")
+        unique, count = begin or " " * number, 2
+        while unique in names:
+            unique, count = f"{begin}_{count}", count + 1
+        names[unique] = None
     return list(names)

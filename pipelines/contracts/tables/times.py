@@ -79,16 +79,16 @@ def read_times(
     plain = ~cell.str.contains(r"^[0-9]+$") & (cell.str.contains(_ZONED) | pl.lit(zone == "UTC"))
     iso = pl.when(plain).then(instants(cell))
     read = frame.select(number.alias("number"), scaled.round().alias("epoch"), iso.alias("iso"))
-    known = read.select(pl.coalesce("epoch", "iso")).to_series()
-    found = _bounded(known)
-    rest = known.is_null() & text.is_not_null()
-    said: list[str] = []
+    epochs = read.select(pl.coalesce("epoch", "iso")).to_series()
+    values = _bounded(epochs)
+    rest = epochs.is_null() & text.is_not_null()
+    notes: list[str] = []
     if rest.any():
-        others, said = _dates(text.filter(rest), np.flatnonzero(rest.to_numpy()), begins, zone, day_first)
-        found = found.scatter(rest.arg_true(), others)
+        others, notes = _dates(text.filter(rest), np.flatnonzero(rest.to_numpy()), begins, zone, day_first)
+        values = values.scatter(rest.arg_true(), others)
     unzoned = (read["iso"].is_not_null() & ~text.str.contains(_ZONED)).any()
-    said = [*said, *([_unzoned(zone)] if unzoned and _unzoned(zone) not in said else [])]
-    return Times(found, (*_unit(read["number"]), *said))
+    notes = [*notes, *([_unzoned(zone)] if unzoned and _unzoned(zone) not in notes else [])]
+    return Times(values, (*_unit(read["number"]), *notes))
 
 
 def _unzoned(zone: str) -> str:
@@ -144,7 +144,7 @@ def _hour() -> pl.Expr:
     return pl.when(pl.col("half").is_null()).then(hour).when(hour.is_between(1, 12)).then(of_half)
 
 
-def _order(dates: pl.DataFrame, told: bool | None) -> tuple[pl.Series, list[str]]:
+def _order(dates: pl.DataFrame, day_first: bool | None) -> tuple[pl.Series, list[str]]:
     """Whether the day comes first in each date such as 01.11.2026, and this in words, if there are such dates."""
     dates = dates.with_columns(short=(pl.col("a").str.len_chars() < 4).fill_null(False))
     if not dates["short"].any():
@@ -155,12 +155,13 @@ def _order(dates: pl.DataFrame, told: bool | None) -> tuple[pl.Series, list[str]
     mark = short.then("mark").drop_nulls().first().over("message")
     proven = first + second > 0
     decided = pl.when(proven).then(first >= second).otherwise(mark != "/")
-    columns = dates.select((pl.lit(told) if told is not None else decided).alias("days"), proven.alias("proven"))
+    days = decided if day_first is None else pl.lit(day_first)
+    columns = dates.select(days.alias("days"), proven.alias("proven"))
     at = dates["short"].arg_max() or 0
     example = dates["mark"][at].join(dates.select("a", "b", "c").row(at))
     order, other = ("day", "month") if columns["days"][at] else ("month", "day")
     words = f"dates such as {example} are read {order} first"
-    if told is None and not columns["proven"][at]:
+    if day_first is None and not columns["proven"][at]:
         words += f"; nothing in the file proves it, --{other}-first reads them the other way"
     return columns["days"].fill_null(True), [words]
 

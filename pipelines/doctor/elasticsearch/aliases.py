@@ -33,20 +33,20 @@ _SEVERAL = _kind(
 
 def aliases(context: Context) -> list[Finding]:
     """Finds aliases that show nothing although there are documents, or more than one version, or are an index."""
-    found = []
+    findings = []
     client, first = context.elasticsearch, context.settings
     for alias, base, _ in stored(first):
         try:
             if alias in client.indices.get_alias(index=alias):
-                found.append(Finding(_TAKEN, f"{alias!r} is an index, and cannot be an alias too", alias))
+                findings.append(Finding(_TAKEN, f"{alias!r} is an index, and cannot be an alias too", alias))
                 continue
         except NotFoundError:
             pass
         shown = ReadAlias(client, alias).indices()
         bases = sorted({name.rsplit("-", 1)[0] for name in shown})
         if len(bases) > 1:
-            found.append(Finding(_SEVERAL, f"it shows indices of {', '.join(bases)}", alias))
+            findings.append(Finding(_SEVERAL, f"it shows indices of {', '.join(bases)}", alias))
         there = client.indices.get(index=",".join(Partition(base, 0).patterns), allow_no_indices=True)
         if not shown and there:
-            found.append(Finding(_NONE, f"it shows no index, though there is {min(there)}", alias))
-    return found
+            findings.append(Finding(_NONE, f"it shows no index, though there is {min(there)}", alias))
+    return findings

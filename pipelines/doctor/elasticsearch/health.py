@@ -46,21 +46,20 @@ def health(context: Context) -> list[Finding]:
 def _why(context: Context) -> str:
     """Elasticsearch's own explanation of the first shard without a node."""
     try:
-        told = context.elasticsearch.cluster.allocation_explain()
+        explanation = context.elasticsearch.cluster.allocation_explain()
     except ApiError as error:  # assigned meanwhile
         return f"no explanation: {error.message}"
-    reasons = [
-        decider["explanation"] for node in told.get("node_allocation_decisions", ()) for decider in node["deciders"]
-    ]
-    shown = [told.get("allocate_explanation") or "", *dict.fromkeys(reasons)][:2]
-    return f"{told['index']}: {'; '.join(text for text in shown if text)}"
+    decisions = explanation.get("node_allocation_decisions", ())
+    reasons = [decider["explanation"] for node in decisions for decider in node["deciders"]]
+    shown = [explanation.get("allocate_explanation") or "", *dict.fromkeys(reasons)][:2]
+    return f"{explanation['index']}: {'; '.join(text for text in shown if text)}"
 
 
 def disk(context: Context) -> list[Finding]:
     """Finds nodes whose free disk is below the flood-stage watermark, as Elasticsearch itself says it."""
     limit = _setting(context, _FLOOD)
     guarded = _setting(context, "cluster.routing.allocation.disk.threshold_enabled") == "true"
-    found = []
+    findings = []
     for node in context.elasticsearch.nodes.stats(metric="fs")["nodes"].values():
         total, free = node["fs"]["total"]["total_in_bytes"], node["fs"]["total"]["available_in_bytes"]
         if (least := must_be_free(limit, total)) > free:
@@ -68,8 +67,8 @@ def disk(context: Context) -> list[Finding]:
                 "its indices are made read-only" if guarded else "that protection is off: writing fails when it is full"
             )
             what = f"{size(free)} of {size(total)} are free, the flood stage {limit} begins below {size(least)}; {then}"
-            found.append(Finding(_DISK, what, f"Elasticsearch node {node['name']}"))
-    return found
+            findings.append(Finding(_DISK, what, f"Elasticsearch node {node['name']}"))
+    return findings
 
 
 def must_be_free(watermark: str, total: int) -> float:

@@ -57,14 +57,14 @@ def indices(context: Context) -> list[Finding]:
 
 
 def _of(context: Context, base: str, record: type[Record]) -> Iterator[Finding]:
-    client, wanted = context.elasticsearch, mapping(record)
+    client, ours = context.elasticsearch, mapping(record)
     patterns = ",".join(Partition(base, 0).patterns)
     there = client.indices.get(index=patterns, allow_no_indices=True, flat_settings=True)
     for name, index in sorted(there.items()):
         blocks = [key for key, on in index["settings"].items() if key.startswith("index.blocks.") and on == "true"]
         if blocks:
             yield Finding(_BLOCKED, f"it has {', '.join(blocks)}", name)
-        if wrong := _differences(wanted["properties"], index["mappings"].get("properties", {})):
+        if wrong := _differences(ours["properties"], index["mappings"].get("properties", {})):
             yield Finding(_CONFLICT, "; ".join(wrong), name)
     try:
         kept: Any = client.indices.get_index_template(name=template_name(base))["index_templates"][0]["index_template"]
@@ -72,36 +72,36 @@ def _of(context: Context, base: str, record: type[Record]) -> Iterator[Finding]:
         if there:
             yield Finding(_ABSENT, f"{len(there)} indices, no template", template_name(base))
         return
-    given = kept["template"].get("mappings", {}).get("properties", {})
-    if wrong := [*_differences(wanted["properties"], given), *_unknown(wanted["properties"], given)]:
+    theirs = kept["template"].get("mappings", {}).get("properties", {})
+    if wrong := [*_differences(ours["properties"], theirs), *_unknown(ours["properties"], theirs)]:
         yield Finding(_OLD, "; ".join(wrong), template_name(base))
-    elif lacking := _unknown(given, wanted["properties"]):
+    elif lacking := _unknown(theirs, ours["properties"]):
         yield Finding(_OLD, "; ".join(f"lacks {text}" for text in lacking), template_name(base))
 
 
-def _differences(wanted: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
+def _differences(ours: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
     """Fields of both mappings that have another type in the second."""
-    found = []
-    for name in sorted(wanted.keys() & there.keys()):
-        full, mine, theirs = f"{path}{name}", _type(wanted[name]), _type(there[name])
+    differences = []
+    for name in sorted(ours.keys() & there.keys()):
+        full, mine, theirs = f"{path}{name}", _type(ours[name]), _type(there[name])
         if mine != theirs:
-            found.append(f"{full} is {theirs}, {mine} is needed")
+            differences.append(f"{full} is {theirs}, {mine} is needed")
         else:
-            inner = (wanted[name].get("properties", {}), there[name].get("properties", {}))
-            found += _differences(*inner, path=f"{full}.")
-    return found
+            inner = (ours[name].get("properties", {}), there[name].get("properties", {}))
+            differences += _differences(*inner, path=f"{full}.")
+    return differences
 
 
-def _unknown(wanted: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
+def _unknown(ours: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
     """Fields of the second mapping that the first does not have; keys of objects that accept any key are left out."""
-    found = []
+    paths = []
     for name in sorted(there):
-        if name not in wanted:
-            found.append(f"{path}{name}")
-        elif wanted[name].get("dynamic") != "true":
-            inner = (wanted[name].get("properties", {}), there[name].get("properties", {}))
-            found += _unknown(*inner, path=f"{path}{name}.")
-    return found
+        if name not in ours:
+            paths.append(f"{path}{name}")
+        elif ours[name].get("dynamic") != "true":
+            inner = (ours[name].get("properties", {}), there[name].get("properties", {}))
+            paths += _unknown(*inner, path=f"{path}{name}.")
+    return paths
 
 
 def _type(field: dict[str, Any]) -> str:

@@ -77,11 +77,11 @@ def memory(context: Context) -> list[Finding]:
 
 def open_files(context: Context) -> list[Finding]:
     """Finds a low limit of open files for new processes, and running ones that come near theirs."""
-    found = []
+    findings = []
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < _FEWEST_FILES:
         what = f"a process that is started here may open {soft:,} files, {_FEWEST_FILES:,} or more are advised"
-        found.append(Finding(_FILES, what, "ulimit -n"))
+        findings.append(Finding(_FILES, what, "ulimit -n"))
     for process in context.processes:
         try:
             running = psutil.Process(process.pid)
@@ -90,5 +90,5 @@ def open_files(context: Context) -> list[Finding]:
             continue
         if most >= 0 and opened > _NEARLY * most:
             what = f"it has {opened:,} files and connections open, {most:,} are allowed"
-            found.append(Finding(_FILES, what, f"process {process.pid} ({', '.join(process.jobs)})"))
-    return found
+            findings.append(Finding(_FILES, what, f"process {process.pid} ({', '.join(process.jobs)})"))
+    return findings

@@ -24,17 +24,17 @@ _LOCKED = _kind(
 
 def locks(context: Context) -> list[Finding]:
     """Finds checkpoints that are locked though the process that took the lock has ended."""
-    found = []
+    findings = []
     for path in sorted(context.checkpoints.glob("*.lock")):
         holder = checkpoint_lock.holder(context.checkpoints, path.stem)
         if not holder.pid or is_same_process(holder.pid, holder.started) or not _is_locked(path):
             continue
-        having = _having_open(path)
-        by = f"process {', '.join(map(str, having))} still has it" if having else "a process still has it"
-        found.append(
+        holders = _having_open(path)
+        by = f"process {', '.join(map(str, holders))} still has it" if holders else "a process still has it"
+        findings.append(
             Finding(_LOCKED, f"{path.stem} was locked by process {holder.pid}, which has ended; {by}", str(path))
         )
-    return found
+    return findings
 
 
 def _is_locked(path: Path) -> bool:
@@ -49,11 +49,11 @@ def _is_locked(path: Path) -> bool:
 
 def _having_open(path: Path) -> list[int]:
     """The processes that have a file open, as far as this user may know."""
-    found = []
+    pids = []
     for process in psutil.process_iter():
         try:
             if any(each.path == str(path) for each in process.open_files()):
-                found.append(process.pid)
+                pids.append(process.pid)
         except (psutil.Error, OSError):
             continue
-    return found
+    return pids

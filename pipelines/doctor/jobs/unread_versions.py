@@ -29,7 +29,7 @@ def unread_versions(context: Context) -> list[Finding]:
     if len(versions) < 2:
         return []
     needed = {name for each in versions.values() for name in each.sources.values()}
-    found = []
+    findings = []
     for name, version in versions.items():
         seen, mine = view(version, context.settings), context.settings.of(version.names)
         written = {topic for job in version.jobs for topic in LINKS[job].writes(mine)}
@@ -38,5 +38,5 @@ def unread_versions(context: Context) -> list[Finding]:
         if seen.shown is False and name not in needed and keeps:
             running = f", and process {', '.join(map(str, seen.pids))} runs it" if seen.pids else ""
             what = f"nobody reads {name}: {seen.documents or 0:,} documents, {size(kept)} of indices and state{running}"
-            found.append(Finding(_UNREAD, what, name))
-    return found
+            findings.append(Finding(_UNREAD, what, name))
+    return findings

@@ -1,4 +1,4 @@
-"""Checks that this machine's clock agrees with that of Kafka."""
+"""Checks that this machine's clock agrees with those of Kafka and Elasticsearch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kafka_clock(context: Context) -> list[Finding]:
     """Finds that messages have arrived at Kafka in the future of this machine.
 
     Kafka does not tell its time, but stamps messages in the agents' topics with it. So a clock of this machine that
-    runs ahead is not found here; `pipelines.doctor.elasticsearch.health` finds both.
+    runs ahead is not found here; `elasticsearch_clock` finds both.
     """
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
     client = AdminClient({**kafka_options(context.bootstrap), **quiet})
@@ -43,3 +43,18 @@ def kafka_clock(context: Context) -> list[Finding]:
         return []
     what = f"the newest message arrived {duration(ahead)} in the future: the clock of this machine is behind"
     return [Finding(CLOCK_OFF, what, f"Kafka at {context.bootstrap}")]
+
+
+def elasticsearch_clock(context: Context) -> list[Finding]:
+    """Finds that a node's time lies before or after the time in which it was asked."""
+    before = context.clock()
+    nodes = context.elasticsearch.nodes.stats(metric="os")["nodes"].values()
+    after = context.clock()
+    findings = []
+    for node in nodes:
+        time = int(node["os"]["timestamp"])
+        off = time - after if time > after else min(0, time - before)
+        if abs(off) > MOST_MS:
+            what = f"it says a time {duration(abs(off))} {'after' if off > 0 else 'before'} that of this machine"
+            findings.append(Finding(CLOCK_OFF, what, f"Elasticsearch node {node['name']}"))
+    return findings

@@ -1,4 +1,4 @@
-"""Checks that agents send records, and that not all of them are refused."""
+"""Checks that agents send records, and that these are neither refused nor too late for their windows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ _GROW = _kind(
     "messages were refused in the last ten minutes; the most frequent code and an example are named",
     "mend what the example says (errors.md, Dead letters), then `newnormal deadletter retry`",
 )
+_LATE = _kind(
+    "LATE_GROWING",
+    Severity.AT_RISK,
+    "records came too late for their windows in the last ten minutes: they are kept, but not judged",
+    "`newnormal tail` of the topic shows whose they are; mend the clock or the delay of these machines, or set a "
+    "longer `watermark.out_of_orderness` or `window.allowed_lateness`",
+)
 LATELY_MS = 600_000
 """What counts as recent, milliseconds."""
 _MOST_LETTERS = 5_000
@@ -57,21 +64,21 @@ def refused(context: Context) -> list[Finding]:
     if not letters:
         return []
     count = f"{len(letters):,}" if len(letters) < _MOST_LETTERS else f"{len(letters):,} or more"
-    found = []
-    whole = {(each.topic, each.partition, each.offset) for each in letters if _all_of(each)}
+    findings = []
+    whole = {(letter.topic, letter.partition, letter.offset) for letter in letters if _all_of(letter)}
     for topic in sorted({topic for topic, _ in context.tails}):
         offsets = [
-            (topic, partition, each.offset)
+            (topic, partition, message.offset)
             for (name, partition), tail in context.tails.items()
-            for each in tail
-            if name == topic and not each.beats
+            for message in tail
+            if name == topic and not message.beats
         ]
         if offsets and whole.issuperset(offsets):
-            of_topic = [each for each in letters if each.topic == topic]
-            found.append(Finding(_REFUSED, f"all of the last {len(offsets):,} messages: {_most(of_topic)}", topic))
-    if not found:
-        found.append(Finding(_GROW, f"{count} dead letters in the last ten minutes: {_most(letters)}", home))
-    return found
+            of_topic = [letter for letter in letters if letter.topic == topic]
+            findings.append(Finding(_REFUSED, f"all of the last {len(offsets):,} messages: {_most(of_topic)}", topic))
+    if not findings:
+        findings.append(Finding(_GROW, f"{count} dead letters in the last ten minutes: {_most(letters)}", home))
+    return findings
 
 
 def lately(context: Context, topic: str) -> int:
@@ -88,18 +95,29 @@ def lately(context: Context, topic: str) -> int:
     return sum(max(0, ends.get(place, first) - first) for place, first in since.items())
 
 
+def late(context: Context) -> list[Finding]:
+    """Finds topics of late records that have got messages lately."""
+    names = [context.settings.writes(name) for name in topics.FROM_JOBS if name.endswith(topics.LATE)]
+    counts = {name: lately(context, name) for name in names}
+    return [
+        Finding(_LATE, f"{count:,} messages with late records in the last ten minutes", name)
+        for name, count in counts.items()
+        if count
+    ]
+
+
 def _letters(context: Context, home: str) -> list[DeadLetter]:
     """The letters among the last messages of a topic of dead letters; marks of letters sent again are left out."""
-    found = []
+    letters = []
     for tail in tails(context.bootstrap, [home], _MOST_LETTERS).values():
-        for each in tail:
+        for message in tail:
             try:
-                letter = DeadLetter.from_json(each.value)
+                letter = DeadLetter.from_json(message.value)
             except ValueError:  # another program wrote to the topic
                 continue
-            if letter.retried is None and each.time >= context.clock() - LATELY_MS:
-                found.append(letter)
-    return found
+            if letter.retried is None and message.time >= context.clock() - LATELY_MS:
+                letters.append(letter)
+    return letters
 
 
 def _all_of(letter: DeadLetter) -> bool:

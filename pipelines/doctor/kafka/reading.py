@@ -46,7 +46,7 @@ _NEARLY = 0.8
 
 def reading(context: Context) -> list[Finding]:
     """Finds jobs that are behind, stand still or do not run, for each topic of which messages wait."""
-    found = []
+    findings = []
     for job in context.jobs:
         offsets = next_offsets(context.checkpoints / job)
         if not offsets:
@@ -59,13 +59,13 @@ def reading(context: Context) -> list[Finding]:
         waiting = _by_topic(offsets, ends)
         patience = _LONG_MS + (duration_ms(context.settings.archive.every) if job == ARCHIVE else 0)
         old = _by_topic(offsets, _reached(asked, ends, context.clock() - patience))
-        found += _of_job(context, job, waiting, old, patience)
+        findings += _of_job(context, job, waiting, old, patience)
         kept = duration_ms(context.settings.kafka.retention)
         gone_soon = _by_topic(offsets, _reached(asked, ends, context.clock() - round(_NEARLY * kept)))
         for topic, count in gone_soon.items():
             what = f"{job} has not read {count:,} messages that came more than {duration(round(_NEARLY * kept))} ago"
-            found.append(Finding(_SOON_GONE, what, topic))
-    return found
+            findings.append(Finding(_SOON_GONE, what, topic))
+    return findings
 
 
 def _of_job(

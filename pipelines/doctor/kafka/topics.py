@@ -43,20 +43,20 @@ _RETENTION = _kind(
 def topics(context: Context) -> list[Finding]:
     """Finds missing topics, other numbers of partitions, and a short retention."""
     settings = context.settings
-    wanted = {settings.reads(name) for name in TOPICS}
-    counts = partition_counts(context.bootstrap, wanted, timeout=10.0)
+    names = {settings.reads(name) for name in TOPICS}
+    counts = partition_counts(context.bootstrap, names, timeout=10.0)
     if not counts:
-        return [Finding(_NONE, f"none of the {len(wanted)} topics exists", context.bootstrap)]
-    found = []
-    if missing := sorted(wanted - counts.keys()):
-        found.append(Finding(_MISSING, f"{len(missing)} of {len(wanted)} topics do not exist", ", ".join(missing)))
+        return [Finding(_NONE, f"none of the {len(names)} topics exists", context.bootstrap)]
+    findings = []
+    if missing := sorted(names - counts.keys()):
+        findings.append(Finding(_MISSING, f"{len(missing)} of {len(names)} topics do not exist", ", ".join(missing)))
     read = {topic for job in JOBS for topic in LINKS[job].reads(settings)}
     mine = settings.kafka.partitions
     others = {topic: count for topic, count in sorted(counts.items()) if topic in read and count != mine}
     if others:
         there = ", ".join(f"{topic} has {count}" for topic, count in others.items())
-        found.append(Finding(_PARTITIONS, f"kafka.partitions = {mine}, but {there}", "kafka.partitions"))
-    return found + _retention(context, sorted(counts))
+        findings.append(Finding(_PARTITIONS, f"kafka.partitions = {mine}, but {there}", "kafka.partitions"))
+    return findings + _retention(context, sorted(counts))
 
 
 def _retention(context: Context, names: list[str]) -> list[Finding]:

@@ -73,30 +73,30 @@ class _Clock:
 def watermarks(context: Context) -> list[Finding]:
     """Finds partitions that hold the watermark back, and machines whose clock is ahead."""
     settings = context.settings
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name in _NORMALIZERS:
         formats = JOBS[name](settings).inputs[0].formats
         clocks = list(_clocks(context, formats))
-        found += _held(clocks, duration_ms(settings.watermark.idle_after))
-        for each in clocks:
-            if each.ahead > duration_ms(settings.watermark.out_of_orderness):
-                what = f"event times of {each.leading} lie up to {duration(each.ahead)} after their arrival"
-                found.append(Finding(_AHEAD, what, each.place))
-    return found
+        findings += _held(clocks, duration_ms(settings.watermark.idle_after))
+        for clock in clocks:
+            if clock.ahead > duration_ms(settings.watermark.out_of_orderness):
+                what = f"event times of {clock.leading} lie up to {duration(clock.ahead)} after their arrival"
+                findings.append(Finding(_AHEAD, what, clock.place))
+    return findings
 
 
 def _held(clocks: Sequence[_Clock], idle_after: int) -> Iterator[Finding]:
-    newest = max((each.newest for each in clocks if each.newest is not None), default=None)
+    newest = max((clock.newest for clock in clocks if clock.newest is not None), default=None)
     if newest is None:
         return
-    if silent := [each.place for each in clocks if each.heard is None]:
+    if silent := [clock.place for clock in clocks if clock.heard is None]:
         what = f"{len(silent)} partitions have no message, not even a heartbeat, and the watermark waits for them"
         yield Finding(_HELD, what, ", ".join(silent))
-    for each in clocks:
-        if each.newest is not None and each.waits(idle_after) and newest - each.newest > _FAR_MS:
-            behind = f"{duration(newest - each.newest)} behind that of the other partitions"
-            what = f"its greatest event time is {iso(each.newest)[:19]}Z ({each.machine}), {behind}"
-            yield Finding(_HELD, what, each.place)
+    for clock in clocks:
+        if clock.newest is not None and clock.waits(idle_after) and newest - clock.newest > _FAR_MS:
+            behind = f"{duration(newest - clock.newest)} behind that of the other partitions"
+            what = f"its greatest event time is {iso(clock.newest)[:19]}Z ({clock.machine}), {behind}"
+            yield Finding(_HELD, what, clock.place)
 
 
 def _clocks(context: Context, formats: dict[str, Decoder]) -> Iterator[_Clock]:
@@ -106,13 +106,13 @@ def _clocks(context: Context, formats: dict[str, Decoder]) -> Iterator[_Clock]:
 
 
 def _clock(context: Context, decoder: Decoder, topic: str, partition: int, tail: Sequence[Arrived]) -> _Clock:
-    records = [each for each in tail if not each.beats]
-    heard = max((each.time for each in tail), default=None)
+    records = [message for message in tail if not message.beats]
+    heard = max((message.time for message in tail), default=None)
     if not records:
         return _Clock(topic, partition, heard)
-    arrived = np.array([each.time for each in records], np.int64)
-    offsets = np.array([each.offset for each in records], np.int64)
-    values = pa.array([each.value for each in records], pa.binary())
+    arrived = np.array([message.time for message in records], np.int64)
+    offsets = np.array([message.offset for message in records], np.int64)
+    values = pa.array([message.value for message in records], pa.binary())
     decoded = decoder.decode(Messages(topic, partition, values, offsets, arrived)).records
     came = arrived[decoded.column(ROW).to_numpy()]
     times, limits = decoded.column("time").to_numpy(), bounds(context.settings)

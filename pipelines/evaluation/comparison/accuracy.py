@@ -43,11 +43,11 @@ class Accuracy:
     @classmethod
     def of(cls, level: AlertLevel) -> Accuracy:
         """The figures of a result of `judge_news`."""
-        delays = [delay for delay in level.found if delay is not None]
+        delays = [delay for delay in level.delays if delay is not None]
         months = level.series_days / _MONTH_DAYS
         return cls(
-            spans=len(level.found),
-            recall=len(delays) / len(level.found) if level.found else None,
+            spans=len(level.delays),
+            recall=len(delays) / len(level.delays) if level.delays else None,
             precision=1 - level.false_alarms / level.alerts if level.alerts else None,
             delay=float(median(delays)) if delays else None,
             alarms=level.alerts,
@@ -72,8 +72,8 @@ def accuracy(
         Both accuracies; and the difference of the recalls, ``None`` if the versions have too few spans in common.
     """
     elsewhere = (times.start, times.end) if all(times.sparse) and times.start and times.end else None
-    judged = times.judged.rename({"from_": "first", "to": "last"})
+    judged = times.compared.rename({"from_": "first", "to": "last"})
     levels = [judge_news(verdicts, spans, JudgedTimes(judged, elsewhere)) for verdicts in (first, second)]
-    found = [np.array([delay is not None for delay in level.found], float) for level in levels]
+    found = [np.array([delay is not None for delay in level.delays], float) for level in levels]
     comparable = len(found[0]) == len(found[1]) > 1
     return Accuracy.of(levels[0]), Accuracy.of(levels[1]), paired(found[1], found[0]) if comparable else None

@@ -37,13 +37,13 @@ def matched(first: pl.DataFrame, second: pl.DataFrame, step: int) -> pl.DataFram
     reach = pl.col("window_end").cum_max().shift(1).over(SERIES)
     begins = (pl.col("begin") - reach >= CALM * step).fill_null(True)
     runs = active.with_columns(run=begins.cum_sum().over(SERIES))
-    each = ["entity", "metric", "run"]
-    found = runs.group_by(each).agg(start=pl.col("window_start").min(), end=pl.col("window_end").max())
+    keys = ["entity", "metric", "run"]
+    alarms = runs.group_by(keys).agg(start=pl.col("window_start").min(), end=pl.col("window_end").max())
     for version in (0, 1):
         own = runs.filter(pl.col("news"), pl.col("version") == version)
-        found = found.join(_summed(own, each, version), on=each, how="left")
-    found = found.filter(pl.col("kind0").is_not_null() | pl.col("kind1").is_not_null())
-    return found.with_columns(outcome=_outcome()).drop("run").sort("start", *SERIES)
+        alarms = alarms.join(_summed(own, keys, version), on=keys, how="left")
+    alarms = alarms.filter(pl.col("kind0").is_not_null() | pl.col("kind1").is_not_null())
+    return alarms.with_columns(outcome=_outcome()).drop("run").sort("start", *SERIES)
 
 
 def _active(verdicts: pl.DataFrame, version: int) -> pl.DataFrame:
@@ -63,10 +63,10 @@ def _active(verdicts: pl.DataFrame, version: int) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _summed(own: pl.DataFrame, each: list[str], version: int) -> pl.DataFrame:
+def _summed(own: pl.DataFrame, keys: list[str], version: int) -> pl.DataFrame:
     """The alarms of one version."""
     rank = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(PRECEDENCE)}, return_dtype=pl.Int8)
-    return own.group_by(each).agg(
+    return own.group_by(keys).agg(
         pl.col("kind").sort_by(rank, maintain_order=True).last().alias(f"kind{version}"),
         pl.col("window_start").min().alias(f"from{version}"),
         pl.col("window_end").max().alias(f"to{version}"),

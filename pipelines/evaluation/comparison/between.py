@@ -17,7 +17,7 @@ from pipelines.versions.registry import Registry
 def between(
     names: tuple[str, str],
     settings: Settings,
-    given: dict[str, Any],
+    overrides: dict[str, Any],
     labels: Sequence[Path] = (),
     bounds: tuple[int | None, int | None] = (None, None),
     *,
@@ -28,7 +28,7 @@ def between(
     Args:
         names: The names of both.
         settings: The settings, with the servers' addresses filled in.
-        given: The values of the command line by dotted name, from which `settings` were loaded.
+        overrides: The values of the command line by dotted name, from which `settings` were loaded.
         labels: Files of labels, as `newnormal evaluate` reads them; empty: the topics of labels and ground truth.
         bounds: No window is compared that begins before the first, or ends after the second, epoch milliseconds.
         indices: True if verdicts are read from the indices of the versions, not from their topics.
@@ -46,7 +46,7 @@ def between(
     addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
     registry, sides, unreadable = Registry(settings), [], 0
     for version in [registry.get(name) for name in names]:
-        side, bad = reading.judged_by(version, version.load_as_run(**given | addresses), indices=indices)
+        side, bad = reading.judged_by(version, version.load_as_run(**overrides | addresses), indices=indices)
         sides.append(side)
         unreadable += bad
     spans, bad = reading.spans(settings, labels, [side.verdicts for side in sides])

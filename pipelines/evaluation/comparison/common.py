@@ -31,8 +31,8 @@ class CommonTimes:
         alone: For each version the number of series that only this version has judged at all.
         left_out: For each version the number of windows that are not compared.
         sparse: For each version whether verdicts on quiet windows are missing, see `pipelines.evaluation.stored`.
-        judged: The series that are compared: ``entity``, ``metric``, and ``from_`` and ``to``, between which both have
-            judged it, epoch milliseconds.
+        compared: The series that are compared: ``entity``, ``metric``, and ``from_`` and ``to``, between which both
+            have judged it, epoch milliseconds.
     """
 
     verdicts: tuple[pl.DataFrame, pl.DataFrame]
@@ -43,7 +43,7 @@ class CommonTimes:
     alone: tuple[int, int]
     left_out: tuple[int, int]
     sparse: tuple[bool, bool]
-    judged: pl.DataFrame
+    compared: pl.DataFrame
 
 
 def common_times(
@@ -64,17 +64,17 @@ def common_times(
     """
     both = (first, second)
     missing = (sparse(first, emit[0]), sparse(second, emit[1]))
-    known = [frame.select(SERIES).unique() for frame in both]
+    listed = [frame.select(SERIES).unique() for frame in both]
     bounds = [_bounds(*pair) for pair in zip(both, missing, strict=True)]
     if all(missing):
-        series = pl.concat(known).unique()
+        series = pl.concat(listed).unique()
     elif missing[0] or missing[1]:
-        series = known[1] if missing[0] else known[0]
+        series = listed[1] if missing[0] else listed[0]
     else:
-        series = known[0].join(known[1], on=SERIES)
-    for version, each in enumerate(bounds):
-        on = [name for name in SERIES if name in each.columns]
-        named = each.rename({"first": f"first{version}", "last": f"last{version}"})
+        series = listed[0].join(listed[1], on=SERIES)
+    for version, bound in enumerate(bounds):
+        on = [name for name in SERIES if name in bound.columns]
+        named = bound.rename({"first": f"first{version}", "last": f"last{version}"})
         series = series.join(named, on=on) if on else series.join(named, how="cross")
     times = series.select(
         *SERIES,
@@ -89,12 +89,12 @@ def common_times(
         step=max(_step(first, missing[0]), _step(second, missing[1])),
         series=times.height,
         alone=(
-            known[0].join(known[1], on=SERIES, how="anti").height,
-            known[1].join(known[0], on=SERIES, how="anti").height,
+            listed[0].join(listed[1], on=SERIES, how="anti").height,
+            listed[1].join(listed[0], on=SERIES, how="anti").height,
         ),
         left_out=(first.height - kept[0].height, second.height - kept[1].height),
         sparse=missing,
-        judged=times,
+        compared=times,
     )
 
 

@@ -15,10 +15,9 @@ from pipelines.evaluation.comparison.accuracy import Accuracy, accuracy
 from pipelines.evaluation.comparison.agreement import Agreement, agreement
 from pipelines.evaluation.comparison.alarms import OUTCOMES, counts, matched
 from pipelines.evaluation.comparison.common import CommonTimes, common_times
+from pipelines.evaluation.comparison.differences import instructive, reason
 from pipelines.evaluation.comparison.incidents import History, Incidents, incidents
-from pipelines.evaluation.comparison.instructive import instructive
 from pipelines.evaluation.comparison.messages import Listener
-from pipelines.evaluation.comparison.reasons import reason
 from pipelines.evaluation.truth import CALM, Span
 
 GROUPS = {"kind": "kind", "metric": "metric", "entity": "machine"}
@@ -53,7 +52,7 @@ class Difference:
     """One of the most instructive differences.
 
     Attributes:
-        alarm: The alarm, a row as `pipelines.evaluation.comparison.instructive.instructive` returns them.
+        alarm: The alarm, a row as `pipelines.evaluation.comparison.differences.instructive` returns them.
         reasons: Why each version judged so, in words.
     """
 
@@ -106,11 +105,11 @@ class Comparison:
             return dict(zip(names, values, strict=True))
 
         kinds = [{"first": one, "second": two, "windows": number} for (one, two), number in agreed.kinds.items()]
-        judged = self.accuracy and both(asdict(each) for each in self.accuracy[:2])
+        accuracy = self.accuracy and both(map(asdict, self.accuracy[:2]))
         higher = self.accuracy[2] if self.accuracy else None
         return {
             "versions": names,
-            "incidents": self.incidents and both(each.figures() for each in self.incidents),
+            "incidents": self.incidents and both(side.figures() for side in self.incidents),
             "settings": both(self.settings()),
             "compared": {
                 "from": times.start and iso(times.start),
@@ -131,9 +130,9 @@ class Comparison:
             "alarms": self.outcomes()
             | {f"by_{word}": counts(self.alarms, by).to_dicts() for by, word in GROUPS.items()},
             "alarms_per_series_month": both(self.alarm_rates),
-            "accuracy": judged,
+            "accuracy": accuracy,
             "recall_difference": higher and asdict(higher),
-            "differences": [_readable(each, names) for each in self.differences],
+            "differences": [_readable(difference, names) for difference in self.differences],
         }
 
 
@@ -166,7 +165,7 @@ def compare(
         ]
         shown.append(Difference(alarm, (inside[0], inside[1])))
     single = pl.col("metric") != JOINED
-    months = _months(times.judged.filter(single))
+    months = _months(times.compared.filter(single))
     own = alarms.filter(single)
     raised = (own["kind0"].count(), own["kind1"].count())
     return Comparison(

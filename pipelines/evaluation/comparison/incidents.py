@@ -22,13 +22,13 @@ class Incidents:
     """The incidents of one version within the compared times.
 
     Attributes:
-        found: Each as it was last; one that became a part of another is not counted.
+        last: Each as it was last; one that became a part of another is not counted.
         messages: For each listener the number of messages by what they say.
         only: Those of which the other version has nothing: no incident at that time on one of their machines.
         left_out: Number of incidents outside the compared times.
     """
 
-    found: tuple[Incident, ...]
+    last: tuple[Incident, ...]
     messages: dict[Listener, Counter[NewsState]]
     only: tuple[Incident, ...]
     left_out: int
@@ -36,19 +36,19 @@ class Incidents:
     @property
     def severities(self) -> dict[str, int]:
         """Number of incidents by severity, the highest first."""
-        counts = Counter(each.severity for each in self.found)
+        counts = Counter(each.severity for each in self.last)
         return {severity: counts[severity] for severity in reversed(SEVERITIES) if counts[severity]}
 
     @property
     def largest(self) -> Incident | None:
         """The incident with most machines, and among these with most series."""
-        return max(self.found, key=lambda each: (each.machine_count, each.series_count), default=None)
+        return max(self.last, key=lambda each: (each.machine_count, each.series_count), default=None)
 
     def figures(self) -> dict[str, Any]:
         """All figures as JSON."""
         largest = self.largest
         return {
-            "incidents": len(self.found),
+            "incidents": len(self.last),
             "severities": self.severities,
             "largest": largest and _readable(largest),
             "messages": {
@@ -76,13 +76,13 @@ def incidents(
         end: Last instant that is compared.
         apart: Incidents so long after one another are not the same, milliseconds.
     """
-    within = [[each for each in some if each[-1].start < end and _end(each[-1]) >= start] for some in histories]
-    last = [tuple(each[-1] for each in some if each[-1].status != "merged") for some in within]
+    within = [[one for one in version if one[-1].start < end and _end(one[-1]) >= start] for version in histories]
+    last = [tuple(one[-1] for one in version if one[-1].status != "merged") for version in within]
     both = []
     for version, (mine, others) in enumerate(((last[0], last[1]), (last[1], last[0]))):
-        told = {each: sum((messages(one, each.least) for one in within[version]), Counter()) for each in listeners}
-        only = tuple(each for each in mine if not any(_alike(each, other, apart) for other in others))
-        both.append(Incidents(mine, told, only, len(histories[version]) - len(within[version])))
+        counts = {it: sum((messages(one, it.least) for one in within[version]), Counter()) for it in listeners}
+        only = tuple(incident for incident in mine if not any(_alike(incident, other, apart) for other in others))
+        both.append(Incidents(mine, counts, only, len(histories[version]) - len(within[version])))
     return both[0], both[1]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings.notify import NotifySettings
-from pipelines.notify.news import NewsState, Said, news
+from pipelines.notify.news import LastReport, NewsState, news
 
 STATES: Mapping[NewsState, str] = {
     "opened": "opened", "updated": "more severe", "reopened": "reopened", "resolved": "over",
@@ -46,13 +46,13 @@ def messages(revisions: Iterable[Incident], least: Severity) -> Counter[NewsStat
         revisions: The revisions of the incident, the lowest first.
         least: The severity from which on the channel is told of incidents.
     """
-    said: Said | None = None
-    told: Counter[NewsState] = Counter()
-    for each in _states(revisions):
-        if found := news(each, said, least):
-            told[found.state] += 1
-            said = found.said()
-    return told
+    before: LastReport | None = None
+    counts: Counter[NewsState] = Counter()
+    for state in _states(revisions):
+        if message := news(state, before, least):
+            counts[message.state] += 1
+            before = message.as_report()
+    return counts
 
 
 def _states(revisions: Iterable[Incident]) -> Iterator[Incident]:
@@ -62,11 +62,11 @@ def _states(revisions: Iterable[Incident]) -> Iterator[Incident]:
     several. What it leaves out is put in between: an incident that is over was open; one that was reopened was over.
     """
     reopenings = 0
-    for each in revisions:
-        for number in range(reopenings, each.reopenings):
-            yield each.model_copy(update={"status": "open", "reopenings": number})
-            yield each.model_copy(update={"status": "resolved", "reopenings": number})
-        if each.status == "resolved":
-            yield each.model_copy(update={"status": "open"})
-        reopenings = each.reopenings
-        yield each
+    for revision in revisions:
+        for number in range(reopenings, revision.reopenings):
+            yield revision.model_copy(update={"status": "open", "reopenings": number})
+            yield revision.model_copy(update={"status": "resolved", "reopenings": number})
+        if revision.status == "resolved":
+            yield revision.model_copy(update={"status": "open"})
+        reopenings = revision.reopenings
+        yield revision

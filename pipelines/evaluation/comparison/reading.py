@@ -57,17 +57,17 @@ def judged_by(version: Version, settings: Settings, *, indices: bool = False) ->
 
 def _histories(settings: Settings) -> tuple[History, ...] | None:
     """The incidents of a version with all their revisions; ``None`` if its incidents job has not run."""
-    found: dict[str, dict[int, Incident]] = {}
+    histories: dict[str, dict[int, Incident]] = {}
     try:
         for value in values(settings.kafka.bootstrap or "", settings.reads(topics.INCIDENTS)):
             with suppress(ValidationError):  # a heartbeat; or what the sink sends to the dead letters
-                each = Incident.from_json(value)
-                found.setdefault(each.id, {})[each.revision] = each
+                incident = Incident.from_json(value)
+                histories.setdefault(incident.id, {})[incident.revision] = incident
     except NewnormalError as error:
         if error.code == "TOPIC_UNKNOWN":
             return None
         raise
-    return tuple(tuple(revisions[number] for number in sorted(revisions)) for revisions in found.values())
+    return tuple(tuple(revisions[number] for number in sorted(revisions)) for revisions in histories.values())
 
 
 def spans(settings: Settings, files: Sequence[Path], verdicts: Sequence[pl.DataFrame]) -> tuple[list[truth.Span], int]:

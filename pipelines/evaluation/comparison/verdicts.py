@@ -52,12 +52,12 @@ def final(values: Iterable[bytes]) -> tuple[pl.DataFrame, int]:
         A row for each series and window, sorted, with the columns `SCHEMA`; and the number of messages that are no
         verdicts.
     """
-    found, unreadable = pl.DataFrame(schema=SCHEMA), 0
+    verdicts, unreadable = pl.DataFrame(schema=SCHEMA), 0
     for some in _pieces(value for value in values if value != HEARTBEAT):
         parsed = _parsed(some)
         unreadable += len(some) - parsed.height
-        found = _newest(pl.concat([found, parsed]))
-    return found.sort(WINDOW), unreadable
+        verdicts = _newest(pl.concat([verdicts, parsed]))
+    return verdicts.sort(WINDOW), unreadable
 
 
 def _pieces(values: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -44,36 +44,36 @@ def incidents(comparison: Comparison) -> tuple[str, list[list[object]], list[str
     if comparison.incidents is None:
         return "The incidents of both versions are not known, so only their alarms are compared.", [], []
     names, both = [version.name for version in comparison.versions], comparison.incidents
-    rows: list[list[object]] = [["incidents", *(len(each.found) for each in both)]]
+    rows: list[list[object]] = [["incidents", *(len(side.last) for side in both)]]
     rows += [
-        [f"of them {severity}", *(each.severities.get(severity, 0) for each in both)]
+        [f"of them {severity}", *(side.severities.get(severity, 0) for side in both)]
         for severity in reversed(SEVERITIES)
-        if any(severity in each.severities for each in both)
+        if any(severity in side.severities for side in both)
     ]
-    largest = [each.largest for each in both]
+    largest = [side.largest for side in both]
     rows += [
-        ["machines of the largest", *(each and each.machine_count for each in largest)],
-        ["series of the largest", *(each and each.series_count for each in largest)],
+        ["machines of the largest", *(side and side.machine_count for side in largest)],
+        ["series of the largest", *(side and side.series_count for side in largest)],
     ]
-    rows += [[f"messages{_whom(who)}", *(_messages(each, who) for each in both)] for who in both[0].messages]
+    rows += [[f"messages{_whom(who)}", *(_messages(side, who) for side in both)] for who in both[0].messages]
     only = [
         f"Only {name}, {iso(one.start)}, {one.severity}, {_count(one.machine_count, 'machine')}: {one.message}"
-        for name, each in zip(names, both, strict=True)
-        for one in sorted(each.only, key=lambda one: (-one.machine_count, one.start))[:ONLY]
+        for name, side in zip(names, both, strict=True)
+        for one in sorted(side.only, key=lambda one: (-one.machine_count, one.start))[:ONLY]
     ]
     only += [
-        f"{len(each.only) - ONLY:,} more are of {name} only."
-        for name, each in zip(names, both, strict=True)
-        if len(each.only) > ONLY
+        f"{len(side.only) - ONLY:,} more are of {name} only."
+        for name, side in zip(names, both, strict=True)
+        if len(side.only) > ONLY
     ]
-    return "; ".join(starmap(_told, zip(names, both, strict=True))) + ".", rows, only
+    return "; ".join(starmap(_in_short, zip(names, both, strict=True))) + ".", rows, only
 
 
-def _told(name: str, its: Incidents) -> str:
+def _in_short(name: str, its: Incidents) -> str:
     """What operators would get of a version."""
     largest = f" (the largest of {_count(its.largest.machine_count, 'machine')})" if its.largest else ""
-    messages = ", ".join(f"{_count(told.total(), 'message')}{_whom(who)}" for who, told in its.messages.items())
-    return f"{name}: {_count(len(its.found), 'incident')}{largest}, {messages}"
+    messages = ", ".join(f"{_count(counts.total(), 'message')}{_whom(who)}" for who, counts in its.messages.items())
+    return f"{name}: {_count(len(its.last), 'incident')}{largest}, {messages}"
 
 
 def _whom(who: Listener) -> str:
@@ -86,8 +86,8 @@ def _messages(its: Incidents, who: Listener) -> str:
     return f"{told.total():,}" + (f" ({kinds})" if kinds else "")
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def headline(comparison: Comparison) -> str:
@@ -153,13 +153,11 @@ def compared(comparison: Comparison) -> list[str]:
 def _settings(comparison: Comparison) -> list[str]:
     """In which settings the versions differ; empty if in none."""
     names, (one, two) = [version.name for version in comparison.versions], comparison.settings()
-    told = []
+    differences = []
     for setting in sorted(one | two):
-        values = [
-            f"{known[setting]!r} in {name}" for name, known in zip(names, (one, two), strict=True) if setting in known
-        ]
-        told.append(f"{setting} is {' and '.join(values)}")
-    return [f"The settings differ: {'; '.join(told)}."] if told else []
+        values = [f"{its[setting]!r} in {name}" for name, its in zip(names, (one, two), strict=True) if setting in its]
+        differences.append(f"{setting} is {' and '.join(values)}")
+    return [f"The settings differ: {'; '.join(differences)}."] if differences else []
 
 
 def quality(comparison: Comparison) -> tuple[list[list[object]], list[str]]:

@@ -30,12 +30,12 @@ class AlertmanagerSender(Sender[AlertmanagerChannel]):
     def send(self, message: Message, left: LeftMails) -> str:
         """Posts the alerts. An alert of another severity that was sent before ends."""
         alerts = []
-        for each in message.news:
-            ended = each.state == "resolved"
-            earlier = [told for told in (each.before, each.tried) if told and told.state != "silent"]
-            for severity in dict.fromkeys(told.severity for told in earlier if told.severity != each.incident.severity):
-                alerts.append(self._alert(each, message, severity, ended=True))
-            alerts.append(self._alert(each, message, each.incident.severity, ended))
+        for news in message.news:
+            ended = news.state == "resolved"
+            reports = (report for report in (news.before, news.tried) if report and report.state != "silent")
+            for severity in dict.fromkeys(it.severity for it in reports if it.severity != news.incident.severity):
+                alerts.append(self._alert(news, message, severity, ended=True))
+            alerts.append(self._alert(news, message, news.incident.severity, ended))
         return self._post(alerts)
 
     def repeat(self, lasting: Collection[News]) -> None:
@@ -49,14 +49,14 @@ class AlertmanagerSender(Sender[AlertmanagerChannel]):
         return post(self._name, self._channel, alerts, {}, "/api/v2/alerts")
 
     def _alert(self, news: News, message: Message, severity: Severity, ended: bool) -> dict[str, Any]:
-        found, now = news.incident, now_ms()
-        labels = {"alertname": "NewnormalIncident", "incident": found.id, "site": found.site, "severity": severity}
-        address, test = link(found, self._settings), message.state == "test"
+        incident, now = news.incident, now_ms()
+        labels = {"alertname": "NewnormalIncident", "incident": incident.id, "site": incident.site}
+        address, test = link(incident, self._settings), message.state == "test"
         stands = _TEST_STANDS_MS if test else _STANDS_MS
         return {
-            "labels": labels | ({"alertname": "NewnormalTest"} if test else {}),
+            "labels": labels | {"severity": severity} | ({"alertname": "NewnormalTest"} if test else {}),
             "annotations": {"summary": message.title, "description": message.text},
-            "startsAt": iso(found.start),
-            "endsAt": iso(max(now, found.start + 1) if ended else now + stands),
+            "startsAt": iso(incident.start),
+            "endsAt": iso(max(now, incident.start + 1) if ended else now + stands),
             **({"generatorURL": address} if address else {}),
         }

@@ -49,17 +49,17 @@ class EmailSender(Sender[EmailChannel]):
         It counts as sent when a recipient has taken it. Recipients who are refused for the moment, and those who still
         wait for an earlier mail, get it later by `again`.
         """
-        to = [each for each in self._channel.recipients if each not in left.recipients]
+        to = [recipient for recipient in self._channel.recipients if recipient not in left.recipients]
         if not to:
             raise SendError("NOTIFY_UNREACHABLE", "no recipient has taken the mails of before", self._where)
         mail = self._mail(message)
         refused = self._deliver(mail, to)
-        later = {each: answer for each, answer in refused.items() if _for_the_moment(answer)}
+        later = {recipient: answer for recipient, answer in refused.items() if _for_the_moment(answer)}
         if len(refused) == len(to):
             raise _refused(next(iter((later or refused).values())), self._where, None)
         waiting = LeftMail(message.id, mail.as_bytes().decode(), now_ms())
         left.add([*later, *left.recipients], waiting)
-        told = "".join(f"; {each}: {_said(answer)}" for each, answer in refused.items())
+        told = "".join(f"; {recipient}: {_in_words(answer)}" for recipient, answer in refused.items())
         if told:
             log.warning("some recipients have not taken a mail", channel=self._name, id=message.id, reason=told[2:])
         count = f"{len(to) - len(refused)} of {len(self._channel.recipients)}"
@@ -93,7 +93,7 @@ class EmailSender(Sender[EmailChannel]):
             if not error.hopeless:
                 raise
             return error.what, True
-        return (_said(answer), not _for_the_moment(answer)) if answer else ("", False)
+        return (_in_words(answer), not _for_the_moment(answer)) if answer else ("", False)
 
     def _deliver(self, mail: EmailMessage, to: Sequence[str]) -> dict[str, Answer]:
         """Sends a mail to some recipients; returns those who were refused, with the answer.
@@ -152,7 +152,7 @@ def _refused(answer: Answer, where: str, key: str | None) -> NewnormalError:
     return SendError(code, what, where, hopeless=answer[0] in _OF_THE_MESSAGE)
 
 
-def _said(answer: Answer) -> str:
+def _in_words(answer: Answer) -> str:
     return f"{answer[0]} {visible(_text(answer))}"
 
 

@@ -56,12 +56,12 @@ def post(
         )
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
         raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, url, key), where) from None
-    said = f"{answer.status_code} {_without(answer.text, url, key)}".strip()
+    reply = f"{answer.status_code} {_without(answer.text, url, key)}".strip()
     if answer.is_success:
-        return f"{where} answered {said}"
+        return f"{where} answered {reply}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
     raise SendError(
-        "NOTIFY_UNREACHABLE" if busy else "NOTIFY_REFUSED", f"it answered {said}", where,
+        "NOTIFY_UNREACHABLE" if busy else "NOTIFY_REFUSED", f"it answered {reply}", where,
         hopeless=answer.status_code in _OF_THE_MESSAGE, after=_after(answer),
     )  # fmt: skip
 
@@ -80,16 +80,11 @@ def _url(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChannel
     if channel.url is not None:
         return channel.url.get_secret_value()
     where = f"notify.channels.{name}.url"
-    found = secret(where, channel.url_file, channel.url_variable) or ""
-    try:
-        fine = is_web_address(found)
-    except ValueError:
-        fine = False
-    if not fine:
-        raise NewnormalError(
-            "NOTIFY_SECRET", "what is there is no URL", where, "http://host or https://host, with a path"
-        )
-    return found
+    url = secret(where, channel.url_file, channel.url_variable) or ""
+    if not is_web_address(url):
+        accepted = "http://host or https://host, with a path"
+        raise NewnormalError("NOTIFY_SECRET", "what is there is no URL", where, accepted)
+    return url
 
 
 def _shown(url: str) -> str:

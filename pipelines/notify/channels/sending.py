@@ -23,14 +23,14 @@ class SendError(NewnormalError):
 
     Args:
         code: ``NOTIFY_UNREACHABLE`` or ``NOTIFY_REFUSED``.
-        what: What the receiver answered, without secrets.
+        why: What the receiver answered, without secrets.
         where: The receiver, without secrets.
-        hopeless: True if this very message will never be taken, so that sending it again is of no use.
+        hopeless: True if this very message will never be taken, so that it is useless to send it again.
         after: Seconds after which the receiver wants to be asked again; ``None``: it does not say.
     """
 
-    def __init__(self, code: str, what: str, where: str, *, hopeless: bool = False, after: float | None = None) -> None:
-        super().__init__(code, what, where, "an answer that says that it was taken")
+    def __init__(self, code: str, why: str, where: str, *, hopeless: bool = False, after: float | None = None) -> None:
+        super().__init__(code, why, where, "an answer that says that it was taken")
         self.hopeless, self.after = hopeless, after
 
 

@@ -106,28 +106,28 @@ def letters(settings: Settings) -> list[Letter]:
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED``.
     """
-    found: list[Letter] = []
+    all_letters: list[Letter] = []
     own = settings.writes(topics.DEADLETTER)
     for name in homes(settings):
         mine = of_topic(settings, name)
         # a topic such as nab.deadletter may be that of a job "nab" or of a namespace "nab."
-        found += mine if name == own else [each for each in mine if each.letter.job not in LINKS]
-    return sorted(found, key=lambda each: (each.letter.time, each.place, each.letter.code))
+        all_letters += mine if name == own else [letter for letter in mine if letter.letter.job not in LINKS]
+    return sorted(all_letters, key=lambda letter: (letter.letter.time, letter.place, letter.letter.code))
 
 
 def of_topic(settings: Settings, name: str) -> list[Letter]:
     """The letters of one topic, each with the last mark that says that it was sent again."""
-    found: dict[tuple[object, ...], Letter] = {}
+    by_key: dict[tuple[object, ...], Letter] = {}
     marks: dict[tuple[object, ...], DeadLetter] = {}
     for message in content(settings.kafka.bootstrap or "", name):
         with suppress(ValidationError):  # another program wrote to the topic
-            each = Letter(DeadLetter.from_json(message.value() or b""), name)
-            before = marks.get(each.key)
-            if each.letter.retried is None:
-                found[each.key] = each
-            elif before is None or each.letter.retried >= (before.retried or 0):
-                marks[each.key] = each.letter
-    return [replace(each, mark=marks.get(key)) for key, each in found.items()]
+            letter = Letter(DeadLetter.from_json(message.value() or b""), name)
+            before = marks.get(letter.key)
+            if letter.letter.retried is None:
+                by_key[letter.key] = letter
+            elif before is None or letter.letter.retried >= (before.retried or 0):
+                marks[letter.key] = letter.letter
+    return [replace(letter, mark=marks.get(key)) for key, letter in by_key.items()]
 
 
 def summary(letters: Iterable[Letter]) -> list[dict[str, Any]]:
@@ -136,18 +136,18 @@ def summary(letters: Iterable[Letter]) -> list[dict[str, Any]]:
     The example is the newest letter that was not sent again, else the newest one. Jobs with most letters come first.
     """
     groups: dict[tuple[str, str], list[Letter]] = {}
-    for each in letters:
-        groups.setdefault((each.letter.job, each.letter.code), []).append(each)
+    for letter in letters:
+        groups.setdefault((letter.letter.job, letter.letter.code), []).append(letter)
     table = []
-    for (job, code), some in groups.items():
-        open_ = [each for each in some if each.mark is None]
-        example, times = (open_ or some)[-1], [each.letter.time for each in some]
+    for (job, code), group in groups.items():
+        open_ = [letter for letter in group if letter.mark is None]
+        example, times = (open_ or group)[-1], [letter.letter.time for letter in group]
         table.append(
             {
                 "job": job,
                 "code": code,
-                "letters": len(some),
-                "sent again": len(some) - len(open_),
+                "letters": len(group),
+                "sent again": len(group) - len(open_),
                 "first": min(times),
                 "last": max(times),
                 "example": example.place,

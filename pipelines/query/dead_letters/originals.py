@@ -61,5 +61,5 @@ class Originals:
                 raise self._failed(f"{topic}: {error.args[0].str()}") from None
         return self._topics[topic]  # type: ignore[no-any-return]
 
-    def _failed(self, what: str) -> NewnormalError:
-        return NewnormalError("KAFKA_READ_FAILED", what, self._bootstrap, "a reachable broker")
+    def _failed(self, why: str) -> NewnormalError:
+        return NewnormalError("KAFKA_READ_FAILED", why, self._bootstrap, "a reachable broker")

@@ -41,14 +41,14 @@ class Readers:
         """The input with which the job of a letter reads its topic; ``None`` if the job is not known here."""
         job, topic = letter.job, letter.topic
         if job in JOBS:
-            made = JOBS[job](self._settings)
+            definition = JOBS[job](self._settings)
         elif self._own is not None and job in self._own.names:
-            found = self._own.job(job, self._settings)
-            assert found is not None
-            made = found
+            own = self._own.job(job, self._settings)
+            assert own is not None
+            definition = own
         else:
             return None
-        return next((source for source in made.inputs if topic in source.formats), None)
+        return next((source for source in definition.inputs if topic in source.formats), None)
 
     def others(self, chosen: Letter) -> list[Letter]:
         """The letters of other jobs that read the topic and refused the same records.
@@ -56,7 +56,7 @@ class Readers:
         Raises:
             NewnormalError: ``LETTER_SHARED`` if one of these jobs has used the message.
         """
-        letter, found = chosen.letter, []
+        letter, alike = chosen.letter, []
         if plain(letter.topic.removeprefix(self._settings.namespace)) in HARMLESS:
             return []
         for name, (settings, jobs) in self._of.items():
@@ -69,8 +69,8 @@ class Readers:
                     what = f"{job} of {name} reads {letter.topic} too, and has used the message"
                     accepted = "a message that all its readers have refused; --force sends it all the same"
                     raise NewnormalError("LETTER_SHARED", what, chosen.place, accepted, "nothing was sent")
-                found.append(other)
-        return found
+                alike.append(other)
+        return alike
 
     def _in(self, home: str) -> dict[tuple[object, ...], Letter]:
         if home not in self._letters:

@@ -93,13 +93,13 @@ class Retry:
         ready: list[_Ready] = []
         marked: set[tuple[object, ...]] = set()
         with Originals(self._settings.kafka.bootstrap or "") as originals:
-            for each in read():
+            for chosen in read():
                 try:
-                    if each.key in marked:  # with the letter of another job about the same records
-                        raise _retried_before(each)
-                    ready.append(_Ready(each, *self._decided(each, originals, now)))
+                    if chosen.key in marked:  # with the letter of another job about the same records
+                        raise _retried_before(chosen)
+                    ready.append(_Ready(chosen, *self._decided(chosen, originals, now)))
                 except NewnormalError as error:
-                    done.refused.append((each, error))
+                    done.refused.append((chosen, error))
                     continue
                 marked |= {letter.key for letter in ready[-1].letters}
                 if len(ready) >= _AT_ONCE or sum(one.bytes for one in ready) >= _BYTES_AT_ONCE:
@@ -130,8 +130,8 @@ class Retry:
                 for part in one.parts:
                     _produce(producer, part.topic, part.value, mine, part)
             producer.flush(_SECONDS)
-            found = [(one.letter, ", ".join(mine)) for one, mine in zip(ready, places, strict=True)]
-            for one, (_, again) in zip(ready, found, strict=True):
+            sent = [(one.letter, ", ".join(mine)) for one, mine in zip(ready, places, strict=True)]
+            for one, (_, again) in zip(ready, sent, strict=True):
                 for letter in one.letters:
                     mark = letter.letter.model_copy(update={"retried": now, "retried_as": again, "payload": ""})
                     _produce(producer, letter.home, mark.to_json())
@@ -142,7 +142,7 @@ class Retry:
             what, where = error.args[0].str(), self._settings.kafka.bootstrap or ""
             now_ = "nothing of this transaction was sent"
             raise NewnormalError("LETTERS_NOT_SENT", what, where, "a broker that answers", now_) from None
-        return found
+        return sent
 
     def _producer(self) -> Producer:
         options: dict[str, Any] = {**kafka_options(self._settings.kafka.bootstrap or ""), "log_level": 0}

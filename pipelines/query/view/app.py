@@ -57,7 +57,7 @@ def create_app(
     app.add_middleware(_Guarded, listening=listening, hosts=hosts, token=token if closed else None)
     app.add_exception_handler(NewnormalError, _refused)
 
-    def told(answer: dict[str, Any], entity: str | None = None) -> Response:
+    def answered(answer: dict[str, Any], entity: str | None = None) -> Response:
         shown = promoted()
         age: dict[str, Any] = view.age(entity) | {"version": view.settings.version}
         if shown and shown != view.settings.version:
@@ -83,7 +83,7 @@ def create_app(
         state = view.state(entity, metric)
         if state is None:
             raise _unknown(entity, metric)
-        return told({"state": state}, entity)
+        return answered({"state": state}, entity)
 
     def windows_of(entity: str, metric: str, n: int, request: Request) -> Response:
         if answer := elsewhere(entity, request):
@@ -91,7 +91,7 @@ def create_app(
         windows = view.windows(entity, metric, n)
         if not windows:
             raise _unknown(entity, metric)
-        return told({"windows": windows, "needed": NEEDED}, entity)
+        return answered({"windows": windows, "needed": NEEDED}, entity)
 
     @app.get("/state/{entity}/{metric}", summary="what is believed of a series")
     async def state(entity: str, metric: str, request: Request) -> Response:
@@ -119,37 +119,37 @@ def create_app(
     ) -> Response:
         if entity and (answer := elsewhere(entity, request)):
             return answer
-        found, end = view.range(entity or prefix, bool(entity), _cursor(after), limit)
+        states, end = view.range(entity or prefix, bool(entity), _cursor(after), limit)
         following = urlsafe_b64encode(end).decode() if end else None
-        return told({"states": found, "next": following}, entity or None)
+        return answered({"states": states, "next": following}, entity or None)
 
     @app.get("/top", summary="the most abnormal series now, the highest score first")
     async def top(k: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Response:
-        return told({"states": view.top(k)})
+        return answered({"states": view.top(k)})
 
     @app.get("/counts", summary="how many series there are, by kind of their last verdict")
     async def counts() -> Response:
-        return told({"counts": view.counts()})
+        return answered({"counts": view.counts()})
 
     @app.get("/site", summary="how many machines report, which are still learned, and until when there are data")
     async def site() -> Response:
-        return told(view.site())
+        return answered(view.site())
 
     @app.get("/machines", summary="names of the machines")
     async def machines(limit: Annotated[int, Query(ge=1, le=MOST)] = 1_000) -> Response:
-        return told({"machines": view.machines(limit)})
+        return answered({"machines": view.machines(limit)})
 
     @app.get("/machine", summary="the series of a machine, each with its last state and its last windows")
     async def machine(entity: Entity, request: Request, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> Response:
         if answer := elsewhere(entity, request):
             return answer
-        return told({"series": view.machine(entity, limit)}, entity)
+        return answered({"series": view.machine(entity, limit)}, entity)
 
     @app.get("/health", summary="how far the view has read, and whether it must be restarted")
     async def health() -> Response:
         beat = view.heartbeat()
         read = {"messages": beat.messages, "refused": beat.refused}
-        return told({"partitions": view.own_partitions(), "of": view.partitions, **read})
+        return answered({"partitions": view.own_partitions(), "of": view.partitions, **read})
 
     return app
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.access_token import bearer, view_token
+from pipelines.contracts.access_token import access_token, bearer
 from pipelines.contracts.settings import ViewSettings
 
 MOST = 10_000
@@ -38,9 +38,9 @@ class ViewClient:
             NewnormalError: ``VIEW_TOKEN`` if the file of its token cannot be read.
         """
         if urls:
-            return cls(urls, view_token(settings))
+            return cls(urls, access_token(settings))
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-        return cls([f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"], view_token(settings))
+        return cls([f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"], access_token(settings))
 
     def states(self) -> Iterator[dict[str, Any]]:
         """The last states of all series of all parts.

@@ -8,18 +8,46 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
 from typing import Any, Self
 
 import structlog
 from confluent_kafka import KafkaException
 
+from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.answers import NEEDED, Answers
 from pipelines.query.view.follower import Follower
-from pipelines.query.view.own_folder import own_folder
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def own_folder(views: Path, name: str) -> Iterator[Path]:
+    """A context manager: the first of the folders ``name``, ``name-2``, ``name-3``, … that nobody else holds.
+
+    Whoever starts again alone finds the folder from before. A folder is free again however its holder dies.
+
+    Args:
+        views: The folder of all views of a version.
+        name: Name of the view.
+    """
+    for number in count(1):
+        folder = views / (name if number == 1 else f"{name}-{number}")
+        if (held := try_lock(folder / "lock")) is None:
+            continue
+        with held:
+            if number > 1:
+                log.info(
+                    "another process follows the topics under the same name; this one keeps its own", folder=str(folder)
+                )
+            yield folder
+        return
+
 
 _AGAIN = 2.0
 """Seconds until topics that are not there yet, or a Kafka that does not answer, are tried again."""
@@ -28,7 +56,6 @@ _LOOK = 30.0
 """Seconds between two looks for a promotion."""
 
 _WINDOWS = 1_000
-log = structlog.get_logger()
 
 
 class Followed:

@@ -79,14 +79,14 @@ class Follower:
     def _begin(self) -> None:
         """Opens the database and finds where to go on."""
         settings = self.settings
-        found = {name: tables.partitions(self._reader, name) for name in self._names}
-        self.partitions = len(found[settings.reads(topics.STATE)])
+        partitions_of = {name: tables.partitions(self._reader, name) for name in self._names}
+        self.partitions = len(partitions_of[settings.reads(topics.STATE)])
         if self.part.of > self.partitions:
             what, most = f"{self.part.of} parts, but {self.partitions} partitions", f"at most {self.partitions} parts"
             raise NewnormalError("USAGE_INVALID", what, "--part", most, "nothing was started")
         ends = {
             (name, partition): self._reader.get_watermark_offsets(TopicPartition(name, partition), 10)
-            for name, partitions in found.items()
+            for name, partitions in partitions_of.items()
             for partition in filter(self.part.owns, partitions)
         }
         self.database = self._open({at: high for at, (_, high) in ends.items()})
@@ -205,13 +205,13 @@ class Follower:
                     "skipping a message", topic=message.topic(), offset=message.offset(), reason=str(error)[:200]
                 )
         puts.update(newest(verdicts, self.database))
-        counts = {partition: each.counts for (topic, partition), each in places.items() if self._is_state(topic)}
+        counts = {at: place.counts for (topic, at), place in places.items() if self._is_state(topic)}
         take_states(self.database, last, counts, puts, gone)
         puts.update(machines.entries(self.database))
         places = self._with_ends(places)
         before = self._heartbeat
         beat = Heartbeat(time.time(), before.messages + read, before.refused + refused)
-        puts.update([beat.stored(), *((progress.key(*at), each.stored()) for at, each in places.items())])
+        puts.update([beat.stored(), *((progress.key(*at), place.stored()) for at, place in places.items())])
         self.database.write(puts.items(), gone)
         self._progress.update(places)
         self._heartbeat = beat

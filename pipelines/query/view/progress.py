@@ -100,13 +100,13 @@ def age(places: Iterable[Progress], heard: float) -> dict[str, Any]:
         ``messages_behind``: messages in Kafka that are not read; ``seconds_behind``: age of the last one that was read
         if there are any, or since when nothing was heard from Kafka; ``event_time``: up to it all windows were read.
     """
-    found, now = list(places), time.time()
+    partitions, now = list(places), time.time()
     silent = now - heard
-    late = [now - each.written / 1000 for each in found if each.behind and each.written]
+    late = [now - it.written / 1000 for it in partitions if it.behind and it.written]
     seconds = max([*late, silent if silent > _SILENT else 0.0, 0.0])
-    told: dict[str, Any] = {
-        "messages_behind": sum(each.behind for each in found),
+    answer: dict[str, Any] = {
+        "messages_behind": sum(one.behind for one in partitions),
         "seconds_behind": round(seconds, 3),
     }
-    known = [each.watermark for each in found if each.watermark != NEVER]
-    return {"event_time": iso(min(known)), **told} if known else told
+    watermarks = [one.watermark for one in partitions if one.watermark != NEVER]
+    return {"event_time": iso(min(watermarks)), **answer} if watermarks else answer

@@ -112,27 +112,27 @@ def last_windows(database: Database, entity: str, metric: str, most: int) -> lis
     belief is said again when it has moved by a quarter of the band's width.
     """
     series = names(entity, metric)
-    found: dict[int, dict[str, Any]] = {}
+    windows: dict[int, dict[str, Any]] = {}
     for row in np.frombuffer(b"".join(value for _, value in database.scan(WINDOW + series)), _LAYOUT):
         window = {name: row[name].item() for name in _LAYOUT.names or ()}
         kind = _METRIC_KINDS[window.pop("kind")]
         window = {name: number for name, number in window.items() if number == number}  # noqa: PLR0124  without NaN
-        found[window["window_end"]] = window | {"metric_kind": kind}
-    judged = set()
+        windows[window["window_end"]] = window | {"metric_kind": kind}
+    with_verdict = set()
     for _, value in database.scan(VERDICT + series):
         verdict = orjson.loads(value)
         end = verdict.pop("@timestamp")
         verdict.pop("revision", None)
-        found[end] = {"window_end": end, **found.get(end, {}), **verdict}
-        judged.add(end)
-    last = [found[end] for end in sorted(found)[-most:]] if most else []
+        windows[end] = {"window_end": end, **windows.get(end, {}), **verdict}
+        with_verdict.add(end)
+    last = [windows[end] for end in sorted(windows)[-most:]] if most else []
     beliefs = _beliefs(database, series)
-    said: dict[str, Any] = {}
+    belief: dict[str, Any] = {}
     for window in last:
         while beliefs and beliefs[-1]["@timestamp"] <= window["window_end"]:
-            said = beliefs.pop()
-        if window["window_end"] not in judged:
-            window.update(_believed(said))
+            belief = beliefs.pop()
+        if window["window_end"] not in with_verdict:
+            window.update(_believed(belief))
     return last
 
 

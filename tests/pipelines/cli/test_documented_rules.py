@@ -15,7 +15,7 @@ import typer
 from datagen.agent import Agent
 from datagen.simulator.catalogue import METRICS
 from pipelines.cli import rule as rules
-from pipelines.cli.rule_options import _given
+from pipelines.cli.rule_options import _options
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import Settings
@@ -46,7 +46,7 @@ def read(command: str) -> tuple[Rule, tuple[str, ...]]:
     assert isinstance(group, click.Group) or hasattr(group, "commands")
     add = group.commands["add"]  # type: ignore[attr-defined]
     given = add.make_context("add", shlex.split(command)[3:]).params
-    options = _given(**{name: given[name] for name in _given.__kwdefaults__})
+    options = _options(**{name: given[name] for name in _options.__kwdefaults__})
     times = {name: control_topics.instant(given[name], NOW, name) for name in ("start", "end")}
     fields = options.fields | times | {"id": given["name"], "time": times["start"] or NOW}
     return control_topics.checked(Rule, fields, Settings(), NOW), options.percentages

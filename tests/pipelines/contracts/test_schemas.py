@@ -1,4 +1,4 @@
-"""Each record's Spark schema, Elasticsearch mapping and page of the docs come from its one definition."""
+"""Each record's Elasticsearch mapping and page of the docs come from its one definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.spec.record import Record
 from pipelines.cli.docs import docs
 from pipelines.cli.reference import commands_page
 from pipelines.contracts.records import ALL, Log, Novelty
-from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
+from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page
 from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import jobs_page
 
@@ -25,11 +25,6 @@ def leaf(record: type[Record], dotted: str) -> dict[str, Any]:
     for part in dotted.split("."):
         node = node["properties"][part]
     return node
-
-
-@pytest.mark.parametrize("record", ALL, ids=lambda record: record.__name__)
-def test_the_spark_schema_has_every_column_in_order(record: type[Record]) -> None:
-    assert spark_schema(record).names == list(record.model_fields)
 
 
 @pytest.mark.parametrize("record", ALL, ids=lambda record: record.__name__)

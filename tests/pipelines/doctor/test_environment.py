@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.contracts.settings import Settings, load
 from pipelines.doctor.context import Context
-from pipelines.doctor.environment import interpreters, packages, room
+from pipelines.doctor.environment import interpreters, room
 from pipelines.runtime.processes import JobProcess
 
 
@@ -45,9 +45,9 @@ def installed(site: Path, name: str, *files: str) -> None:
 def test_a_package_that_puts_its_files_in_the_place_of_urllib3_is_named(tmp_path: Path) -> None:
     installed(tmp_path, "urllib3", "urllib3/__init__.py")
     installed(tmp_path, "other", "other/urllib3/__init__.py")
-    assert packages.replaced([str(tmp_path)]) == []
+    assert interpreters.replaced([str(tmp_path)]) == []
     installed(tmp_path, "urllib3-future", "urllib3_future/__init__.py", "urllib3/__init__.py")
-    (finding,) = packages.replaced([str(tmp_path)])
+    (finding,) = interpreters.replaced([str(tmp_path)])
     assert finding.code == "PACKAGE_REPLACED"
     assert finding.what.startswith("urllib3-future 2.0 ")
     assert finding.where == str(tmp_path / "urllib3")

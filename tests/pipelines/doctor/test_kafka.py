@@ -23,8 +23,7 @@ from pipelines.doctor.finding import Finding
 from pipelines.doctor.jobs.checkpoints import continuations
 from pipelines.doctor.jobs.unread_versions import unread_versions
 from pipelines.doctor.kafka.clock import kafka_clock
-from pipelines.doctor.kafka.input import refused, silent
-from pipelines.doctor.kafka.late import late
+from pipelines.doctor.kafka.input import late, refused, silent
 from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
 from pipelines.doctor.kafka.watermarks import watermarks

@@ -112,7 +112,7 @@ def test_what_became_part_of_another_incident_and_what_lies_outside_is_not_count
     part = (*life("part", "vm-4")[:1], incident("part", "vm-4", status="merged", merged_into="a", revision=1))
     found = compared((life("a", "vm-1"), part, life("late", "vm-1", at=500)), (life("a", "vm-1"),)).incidents
     assert found is not None
-    assert (len(found[0].found), found[0].left_out, found[0].only) == (1, 1, ())
+    assert (len(found[0].last), found[0].left_out, found[0].only) == (1, 1, ())
     assert found[0].messages[Listener()] == {"opened": 2, "updated": 1, "resolved": 2}
 
 

@@ -51,7 +51,7 @@ def quiet(**loud: float) -> list[float]:
 def test_what_is_found_is_found_with_its_delay_and_the_rest_is_a_false_alarm() -> None:
     judged = judge(verdicts({"cpu": quiet(w102=80.0, w200=60.0)}), [span(100, 105), span(150, 155)])
     figures = judged.news.figures()
-    assert judged.news.found == [3, None]
+    assert judged.news.delays == [3, None]
     assert figures["found"] == 0.5
     assert figures["alerts_explained"] == 0.5
     assert figures["false_alarms_per_series_day"] == pytest.approx(1.0)
@@ -60,9 +60,9 @@ def test_what_is_found_is_found_with_its_delay_and_the_rest_is_a_false_alarm() -
 
 def test_another_metric_does_not_find_it_but_the_joined_verdict_does() -> None:
     other = judge(verdicts({"cpu": quiet(), "disk": quiet(w100=90.0)}), [span(100, 105, "cpu")])
-    assert other.news.found == [None]
+    assert other.news.delays == [None]
     assert other.news.false_alarms == 0, "the machine had an incident: the alert is explained"
-    assert judge(verdicts({"cpu": quiet(), "_machine": quiet(w100=90.0)}), [span(100, 105, "cpu")]).news.found == [1]
+    assert judge(verdicts({"cpu": quiet(), "_machine": quiet(w100=90.0)}), [span(100, 105, "cpu")]).news.delays == [1]
 
 
 def test_neighbouring_windows_are_one_alert() -> None:
@@ -144,7 +144,7 @@ def test_a_label_on_a_series_without_any_stored_verdict_is_a_miss_and_is_plotted
 def test_a_window_that_ends_where_a_label_begins_does_not_overlap_it(first: int, found: list[int | None]) -> None:
     label = Span("vm", ("cpu",), T0 + 11 * STEP + first, T0 + 20 * STEP)
     level = judge(verdicts({"cpu": quiet(w10=90.0)}), [label]).news
-    assert (level.found, level.false_alarms) == (found, found.count(None))
+    assert (level.delays, level.false_alarms) == (found, found.count(None))
 
 
 @pytest.mark.parametrize(("between", "alerts"), [(11, 1), (12, 2)])

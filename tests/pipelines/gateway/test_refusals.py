@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import REGISTRY, NewnormalError
-from pipelines.contracts.access_token import gateway_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.settings import load
 from pipelines.formats.labels import LABELS
 from pipelines.gateway import handling
@@ -49,7 +49,7 @@ def client(**given: Any) -> Iterator[TestClient]:
     settings = load(**{"gateway.timeout": "50ms"} | {f"gateway.{name}": value for name, value in given.items()})
     writer = Writer("127.0.0.1:9", duration_ms(settings.gateway.timeout), settings.gateway.max_in_flight)
     with ThreadPoolExecutor(2) as pool:
-        yield TestClient(create_app(settings, writer, gateway_token(settings.gateway), pool), "http://localhost")
+        yield TestClient(create_app(settings, writer, access_token(settings.gateway), pool), "http://localhost")
     writer.close()
 
 
@@ -267,11 +267,11 @@ def test_the_token_comes_from_a_file_and_no_message_shows_it(tmp_path: Path) -> 
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     settings = load(**{"gateway.token_file": str(file)})
-    assert gateway_token(settings.gateway) == TOKEN
+    assert access_token(settings.gateway) == TOKEN
     assert TOKEN not in repr(load(**{"gateway.token": TOKEN}))
     file.write_text("short")
     with pytest.raises(NewnormalError, match=r"gateway\.token_file") as caught:
-        gateway_token(settings.gateway)
+        access_token(settings.gateway)
     assert (caught.value.code, "short" in str(caught.value)) == ("GATEWAY_TOKEN", False)
     with pytest.raises(NewnormalError, match="one of them"):
         load(**{"gateway.token": TOKEN, "gateway.token_file": str(file)})

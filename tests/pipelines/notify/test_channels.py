@@ -20,7 +20,7 @@ from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
 from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, single, summary
-from pipelines.notify.news import News, Said
+from pipelines.notify.news import LastReport, News
 from pipelines.notify.trial import try_channel
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident
 
@@ -87,7 +87,7 @@ def test_slack_gets_text_that_calls_nobody_and_a_colour() -> None:
     with http_receiver() as receiver:
         given = settings(kind="slack", url=receiver.url, title="$machines: $message $$5")
         send(given, News(HOSTILE, "opened"))
-        send(given, News(incident(status="resolved"), "resolved", Said("opened", "critical", 0, 1)))
+        send(given, News(incident(status="resolved"), "resolved", LastReport("opened", "critical", 0, 1)))
         opened, resolved = receiver.bodies
     assert opened["text"] == "db-1: &lt;!channel&gt; &amp; \\u001b[2J\\u000d\\u000aBcc: all@example.org $5"
     assert opened["attachments"][0]["footer"] == "aaa:1:opened"
@@ -133,16 +133,16 @@ def test_alertmanager_has_one_alert_an_incident_also_when_its_severity_rises_and
     with http_receiver() as receiver:
         given = settings(kind="alertmanager", url=receiver.url)
         told = [News(incident(severity="minor"), "opened")]
-        told.append(News(incident(severity="major"), "updated", told[0].said()))
+        told.append(News(incident(severity="major"), "updated", told[0].as_report()))
         told.append(News(incident("bbb"), "opened"))
         standing = []
-        told.append(News(incident(status="resolved", severity="minor"), "resolved", told[1].said()))
+        told.append(News(incident(status="resolved", severity="minor"), "resolved", told[1].as_report()))
         for each in told:
             send(given, each)
             now = datetime.now(UTC).isoformat()
             standing.append({key for key, end in alerts(receiver).items() if end.replace("Z", "+00:00") > now})
         before = len(receiver.got)
-        sender("night", given).repeat([News(incident("bbb", severity="minor"), "opened", told[2].said())])
+        sender("night", given).repeat([News(incident("bbb", severity="minor"), "opened", told[2].as_report())])
         assert {alert["labels"]["severity"] for alert in receiver.bodies[before]} == {"critical"}
     a, b = ("aaa", "minor"), ("bbb", "critical")
     assert standing == [{a}, {("aaa", "major")}, {("aaa", "major"), b}, {b}]

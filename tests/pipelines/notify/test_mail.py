@@ -22,7 +22,7 @@ from pipelines.notify.channels.sending import SendError
 from pipelines.notify.left import LeftMails
 from pipelines.notify.memory import Memory
 from pipelines.notify.message import single
-from pipelines.notify.news import News, Said
+from pipelines.notify.news import LastReport, News
 from pipelines.notify.teller import Teller
 from pipelines.notify.trial import try_channel
 from tests.pipelines.incidents.cases import MINUTE, T0, Feed
@@ -84,7 +84,7 @@ def test_mails_on_one_incident_are_one_conversation_and_no_name_adds_a_header() 
     with mail_server() as server:
         given = settings(server, security="none")
         send(given, News(HOSTILE, "opened"))
-        send(given, News(incident(status="resolved"), "resolved", Said("opened", "critical", 0, 1)))
+        send(given, News(incident(status="resolved"), "resolved", LastReport("opened", "critical", 0, 1)))
         (to, opened), (_, resolved) = server.got
     assert to == ["a@example.org", "b@example.org"]
     assert opened["Subject"] == "[critical] opened: <!channel> & \\u001b[2J\\u000d\\u000aBcc: all@example.org"
@@ -208,7 +208,7 @@ def test_a_recipient_who_is_refused_for_the_moment_gets_each_mail_once_and_in_or
         server.refused = {"b@example.org": "451 4.7.1 greylisted, try again later"}
         with telling(server, tmp_path, incident()) as (mine, memory):
             until(lambda: mine.figures().failed >= 2)
-            assert (mine.figures().sent, memory.said("night")["aaa"].number) == (1, 1), "the other one was told"
+            assert (mine.figures().sent, memory.last_reports("night")["aaa"].number) == (1, 1), "the other one was told"
             assert "b@example.org: 451 4.7.1 greylisted" in mine.figures().reason
             memory.take("incidents", [incident(status="resolved", revision=1)], {0: 2}, 0)
             until(lambda: len(taken(server, "a@example.org")) == 2)
@@ -249,7 +249,7 @@ def test_a_message_that_all_recipients_refuse_for_the_moment_is_not_told_and_its
         server.recipient = "451 later"
         with telling(server, tmp_path, incident()) as (mine, memory):
             until(lambda: mine.figures().failed >= 2)
-            assert memory.said("night") == {} and memory.left("night").recipients == frozenset()
+            assert memory.last_reports("night") == {} and memory.left("night").recipients == frozenset()
             server.recipient = "250 fine"
             until(lambda: mine.figures().sent == 1)
         assert [to for to, _ in server.got] == [["a@example.org", "b@example.org"]]

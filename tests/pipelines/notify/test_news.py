@@ -7,17 +7,17 @@ import pytest
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
 from pipelines.notify.message import single
-from pipelines.notify.news import News, Said, news, silent
+from pipelines.notify.news import LastReport, News, news, silent
 from tests.pipelines.incidents.cases import MINUTE, STEP, Feed, outage, parsed
 from tests.pipelines.notify.receivers import incident
 
 
-def told(revisions: list[Incident], least: str = "warning", said: Said | None = None) -> list[str]:
+def told(revisions: list[Incident], least: str = "warning", said: LastReport | None = None) -> list[str]:
     """The states and deduplication ids of what is told as revisions come one by one."""
     found = []
     for each in revisions:
         if (new := news(each, said, least)) is not None:  # type: ignore[arg-type]
-            said = Said.of(new.said().stored())
+            said = LastReport.of(new.as_report().stored())
             found.append(new.id)
     return found
 
@@ -61,11 +61,11 @@ def test_what_was_over_before_the_channel_began_is_told_only_if_it_comes_back() 
 
 def written(feed: Feed) -> list[News]:
     """What a channel is told as the incidents job writes revision after revision."""
-    said: dict[str, Said] = {}
+    said: dict[str, LastReport] = {}
     found = []
     for each in map(parsed, feed.run.rows):
         if (new := news(each, said.get(each.id), "warning")) is not None:
-            said[each.id] = new.said()
+            said[each.id] = new.as_report()
             found.append(new)
     return found
 

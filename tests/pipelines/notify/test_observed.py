@@ -20,7 +20,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import NotifySettings, Settings, load
 from pipelines.doctor.context import Context
-from pipelines.doctor.notify.channels import failing
+from pipelines.doctor.notifications import failing
 from pipelines.notify import teller
 from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.memory import Memory

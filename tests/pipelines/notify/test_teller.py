@@ -17,7 +17,7 @@ from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify import teller
 from pipelines.notify.memory import Memory
-from pipelines.notify.news import Said, news
+from pipelines.notify.news import LastReport, news
 from pipelines.notify.teller import Teller
 from pipelines.query.told import ToldFiles
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
@@ -239,13 +239,13 @@ def test_what_was_over_a_month_ago_is_forgotten_and_what_lasts_is_not(tmp_path: 
     memory.close()
     memory = Memory(tmp_path, ["hook"])
     assert sorted(each.id for each in memory.incidents("incidents")[0]) == ["fresh", "lasts"]
-    assert set(memory.said("hook")) == {"fresh"}
+    assert set(memory.last_reports("hook")) == {"fresh"}
     memory.close()
 
 
 def past(memory: Memory, least: Severity) -> list[str]:
     """Incidents that the channel would be told of now, if it is told of those of a severity or a higher one."""
-    said = memory.said("hook")
+    said = memory.last_reports("hook")
     return sorted(each.id for each in memory.incidents("incidents")[0] if news(each, said.get(each.id), least))
 
 
@@ -272,7 +272,7 @@ def test_a_channel_that_is_put_back_is_told_of_what_is_not_over_and_of_the_end_o
     memory = Memory(tmp_path, ["hook", "other"])
     memory.begin("incidents")
     memory.take("incidents", [incident("known")], {0: 1}, 0)
-    memory.say("hook", {"known": Said("opened", "critical", 0, 1)}, 0, 9)
+    memory.say("hook", {"known": LastReport("opened", "critical", 0, 1)}, 0, 9)
     memory.close()
     memory = Memory(tmp_path, ["other"])
     memory.begin("incidents")
@@ -300,10 +300,10 @@ def test_what_changes_before_it_is_sent_again_has_another_id_and_the_same_has_th
         until(lambda: bool({"aaa:2:opened", "aaa:2:updated"} & set(ids(receiver))))
     first = news(incident(severity="minor"), None, "warning")
     assert first is not None
-    again = [news(incident(severity=s), None, "warning", first.said()) for s in ("minor", "critical")]  # type: ignore[arg-type]
+    again = [news(incident(severity=s), None, "warning", first.as_report()) for s in ("minor", "critical")]  # type: ignore[arg-type]
     assert [each.id for each in again if each] == ["aaa:1:opened", "aaa:2:opened"]
-    higher = news(incident(severity="major"), first.said(), "warning")
+    higher = news(incident(severity="major"), first.as_report(), "warning")
     assert higher is not None
-    more = [news(incident(severity=s), first.said(), "warning", higher.said()) for s in ("major", "critical")]  # type: ignore[arg-type]
+    more = [news(incident(severity=s), first.as_report(), "warning", higher.as_report()) for s in ("major", "critical")]  # type: ignore[arg-type]
     assert [each.id for each in more if each] == ["aaa:2:updated", "aaa:3:updated"]
     memory.close()

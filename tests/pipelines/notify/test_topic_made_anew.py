@@ -58,11 +58,11 @@ def reading(settings: Settings, memory: Memory) -> Iterator[Reader]:
 
 def due(memory: Memory, topic: str) -> list[str]:
     """What the channel is told now, as its teller does: of incidents that are gone, their end."""
-    said = memory.said("hook")
+    said = memory.last_reports("hook")
     there, elsewhere = memory.incidents(topic)
     gone = [each.model_copy(update={"status": "resolved"}) for each in elsewhere if each.id in said]
     found: list[News] = [each for i in [*there, *gone] if (each := news(i, said.get(i.id), "warning"))]
-    memory.say("hook", {each.incident.id: each.said() for each in found}, 1, 9)
+    memory.say("hook", {each.incident.id: each.as_report() for each in found}, 1, 9)
     return sorted(f"{each.incident.id} {each.state}" for each in found)
 
 

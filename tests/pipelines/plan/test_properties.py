@@ -16,7 +16,7 @@ from pipelines.plan.coefficients import UNITS, read
 from pipelines.plan.layout import MOST, divisor, fitted, power_of_two
 from pipelines.plan.load import EMITS, Load
 from pipelines.plan.needs import Machines, plan
-from pipelines.plan.prices import Prices
+from pipelines.plan.render import Prices
 
 KNOWN = read()
 SECOND, DAY = 1_000, 86_400_000

@@ -12,7 +12,7 @@ from deploy.embedded.endpoints import Endpoints
 from engine.columns.partitioning import crc32
 from engine.spec.errors import NewnormalError
 from pipelines.cli.state_view import AskedView
-from pipelines.contracts.access_token import view_token
+from pipelines.contracts.access_token import access_token
 from pipelines.contracts.settings import Settings, load
 from pipelines.query.view.app import create_app
 from pipelines.query.view.client import ViewClient
@@ -83,11 +83,11 @@ def test_such_a_view_is_not_even_started(host: str) -> None:
 def test_the_token_comes_from_a_file_and_no_message_shows_it(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
-    assert view_token(load(**{"view.token_file": str(file)}).view) == TOKEN
+    assert access_token(load(**{"view.token_file": str(file)}).view) == TOKEN
     assert TOKEN not in repr(load(**{"view.token": TOKEN}))
     file.write_text("short")
     with pytest.raises(NewnormalError) as caught:
-        view_token(load(**{"view.token_file": str(file)}).view)
+        access_token(load(**{"view.token_file": str(file)}).view)
     assert (caught.value.code, "short" in str(caught.value)) == ("VIEW_TOKEN", False)
     with pytest.raises(NewnormalError) as caught:
         load(**{"view.token": TOKEN, "view.token_file": str(file)})

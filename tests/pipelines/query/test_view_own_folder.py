@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from pipelines.query.view.database import Database
-from pipelines.query.view.own_folder import own_folder
+from pipelines.query.view.followed import own_folder
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from pipelines.query.view.own_folder import own_folder
+from pipelines.query.view.followed import own_folder
 with own_folder(Path(sys.argv[1]), "console") as folder:
     print(folder.name, flush=True)
     sys.stdin.read()

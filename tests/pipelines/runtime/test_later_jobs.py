@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.runtime.later_jobs import PATIENCE_SECONDS, LaterJobs
-from pipelines.runtime.running_job import RunningJob
+from pipelines.runtime.running_job import PATIENCE_SECONDS, LaterJobs, RunningJob
 
 QUERY: Any = object()
 

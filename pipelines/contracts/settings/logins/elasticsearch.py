@@ -27,12 +27,12 @@ def contradictions(elastic: ElasticsearchSettings) -> dict[str, tuple[str, str]]
         "certificate_file": elastic.certificate_file,
         "key_file": elastic.key_file,
     }
-    given = [name for name, value in names.items() if value]
+    named = [name for name, value in names.items() if value]
 
-    def refuse(name: str, what: str, wanted: str) -> None:
-        wrong.setdefault(f"elasticsearch.{name}", (what, wanted))
+    def refuse(name: str, why: str, accepted: str) -> None:
+        wrong.setdefault(f"elasticsearch.{name}", (why, accepted))
 
-    for name in given:
+    for name in named:
         if not elastic.url:
             what = f"elasticsearch.{name} is given, but no elasticsearch.url: the embedded server's is known"
             refuse(name, what, "nothing; or elasticsearch.url beside it")

@@ -20,30 +20,30 @@ _KEY_WANTED = "a key in PKCS#8; `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW`
 def contradictions(kafka: KafkaSettings) -> dict[str, tuple[str, str]]:
     """The settings of the login that do not go together: by name, what is wrong and what is accepted."""
     wrong: dict[str, tuple[str, str]] = {}
-    protocol, mechanism, given = kafka.security_protocol, kafka.sasl_mechanism, kafka.model_fields_set
+    protocol, mechanism, named = kafka.security_protocol, kafka.sasl_mechanism, kafka.model_fields_set
     logs_in, encrypted = protocol.startswith("SASL"), protocol.endswith("SSL")
     oauth = mechanism == "OAUTHBEARER"
-    said = f"kafka.security_protocol = {protocol!r}"
+    stated = f"kafka.security_protocol = {protocol!r}"
 
     def needs(name: str, present: bool, why: str) -> None:
         if not present:
             wrong[f"kafka.{name}"] = (f"kafka.{name} is empty, but {why}", "a value")
 
-    def unused(names: tuple[str, ...], why: str, wanted: str) -> None:
+    def unused(names: tuple[str, ...], why: str, accepted: str) -> None:
         for name in names:
-            if name in given and _given(getattr(kafka, name)):
-                wrong[f"kafka.{name}"] = (f"kafka.{name} is given, but {why}", wanted)
+            if name in named and _has_value(getattr(kafka, name)):
+                wrong[f"kafka.{name}"] = (f"kafka.{name} is given, but {why}", accepted)
 
     if protocol != "PLAINTEXT" and not kafka.bootstrap:
-        what = f"{said}, but no kafka.bootstrap: the embedded broker has no login"
+        what = f"{stated}, but no kafka.bootstrap: the embedded broker has no login"
         wrong["kafka.security_protocol"] = (what, "PLAINTEXT; or kafka.bootstrap beside it")
     files = ("ssl_ca_file", "ssl_certificate_file", "ssl_key_file", "ssl_key_password", "ssl_key_password_file")
     if not encrypted:
-        unused(files, said, "nothing; or kafka.security_protocol SSL or SASL_SSL")
+        unused(files, stated, "nothing; or kafka.security_protocol SSL or SASL_SSL")
     users = ("sasl_username", "sasl_password", "sasl_password_file")
     clients = ("oauth_token_url", "oauth_client_id", "oauth_client_secret", "oauth_client_secret_file", "oauth_scope")
     if not logs_in:
-        unused((*users, *clients, "sasl_mechanism"), said, "nothing; or kafka.security_protocol SASL_SSL")
+        unused((*users, *clients, "sasl_mechanism"), stated, "nothing; or kafka.security_protocol SASL_SSL")
         return wrong | _pairs(kafka)
     why = f"kafka.sasl_mechanism = {mechanism!r}"
     if oauth:
@@ -62,7 +62,7 @@ def _pairs(kafka: KafkaSettings) -> dict[str, tuple[str, str]]:
     """Settings that are given twice, or one without the other."""
     wrong = {}
     for name in ("sasl_password", "oauth_client_secret", "ssl_key_password"):
-        if _given(getattr(kafka, name)) and getattr(kafka, f"{name}_file"):
+        if _has_value(getattr(kafka, name)) and getattr(kafka, f"{name}_file"):
             wrong[f"kafka.{name}_file"] = (f"kafka.{name} and kafka.{name}_file are given", "one of them")
     if bool(kafka.ssl_certificate_file) != bool(kafka.ssl_key_file):
         lacks = "ssl_key_file" if kafka.ssl_certificate_file else "ssl_certificate_file"
@@ -70,12 +70,12 @@ def _pairs(kafka: KafkaSettings) -> dict[str, tuple[str, str]]:
     return wrong
 
 
-def _given(value: object) -> bool:
+def _has_value(value: object) -> bool:
     return bool(value.get_secret_value() if hasattr(value, "get_secret_value") else value)
 
 
 def _either(kafka: KafkaSettings, name: str) -> bool:
-    return _given(getattr(kafka, name)) or bool(getattr(kafka, f"{name}_file"))
+    return _has_value(getattr(kafka, name)) or bool(getattr(kafka, f"{name}_file"))
 
 
 def kafka_address(kafka: KafkaSettings) -> Address:

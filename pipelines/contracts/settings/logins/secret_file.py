@@ -16,31 +16,31 @@ def line_of(path: str) -> tuple[str, str]:
         (the line, "") or ("", what is wrong with the file).
     """
     try:
-        found = Path(path).expanduser().read_text(encoding="utf-8").strip()
+        line = Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, ValueError, RuntimeError) as error:
         return "", getattr(error, "strerror", None) or "the file is no text"
-    if not found:
+    if not line:
         return "", "the file is empty"
-    return (found, "") if found.isprintable() else ("", "the file has more than one line")
+    return (line, "") if line.isprintable() else ("", "the file has more than one line")
 
 
-def secret(where: str, given: SecretStr, file: str) -> str:
+def secret(where: str, value: SecretStr, file: str) -> str:
     """A secret from a setting, or from the file that its sister setting names; empty if neither is given.
 
     Args:
         where: The setting, e.g. ``kafka.sasl_password``; that of the file ends in ``_file``.
-        given: Its value.
+        value: Its value.
         file: Path of the file; it is read now.
 
     Raises:
         NewnormalError: ``LOGIN_FILE`` if the file cannot be used.
     """
     if not file:
-        return given.get_secret_value()
-    found, what = line_of(file)
-    if not found:
+        return value.get_secret_value()
+    line, what = line_of(file)
+    if not line:
         raise refusal(f"{where}_file: {file}", what, "a readable file of one line")
-    return found
+    return line
 
 
 def pem(where: str, file: str, kinds: tuple[str, ...], accepted: str) -> str:
@@ -58,14 +58,14 @@ def pem(where: str, file: str, kinds: tuple[str, ...], accepted: str) -> str:
     if not file:
         return ""
     try:
-        found = Path(file).expanduser().read_text(encoding="utf-8")
+        text = Path(file).expanduser().read_text(encoding="utf-8")
     except (OSError, ValueError, RuntimeError) as error:
         raise refusal(f"{where}: {file}", getattr(error, "strerror", None) or "the file is no text", accepted) from None
-    if not any(f"-----BEGIN {kind}-----" in found for kind in kinds):
+    if not any(f"-----BEGIN {kind}-----" in text for kind in kinds):
         raise refusal(f"{where}: {file}", f"the file holds no {' and no '.join(kinds)} in PEM form", accepted)
-    return found
+    return text
 
 
-def refusal(where: str, what: str, accepted: str) -> NewnormalError:
+def refusal(where: str, why: str, accepted: str) -> NewnormalError:
     """The error ``LOGIN_FILE``."""
-    return NewnormalError("LOGIN_FILE", what, where, accepted, "nothing was started")
+    return NewnormalError("LOGIN_FILE", why, where, accepted, "nothing was started")

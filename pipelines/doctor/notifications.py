@@ -22,10 +22,10 @@ _FAILING = _kind(
 def failing(context: Context) -> list[Finding]:
     """Finds channels that have failed for long."""
     process, now = notifier(context.settings), context.clock()
-    found = []
-    for each in process.channels if process else ():
-        if each.failing_since is not None and now - each.failing_since >= _LONG_MS:
-            lasts = duration(now - each.failing_since)
-            what = f"{each.name} has failed for {lasts}, {each.waiting} incidents wait: {each.reason}"
-            found.append(Finding(_FAILING, what, f"notify.channels.{each.name}"))
-    return found
+    findings = []
+    for channel in process.channels if process else ():
+        if channel.failing_since is not None and now - channel.failing_since >= _LONG_MS:
+            lasts = duration(now - channel.failing_since)
+            what = f"{channel.name} has failed for {lasts}, {channel.waiting} incidents wait: {channel.reason}"
+            findings.append(Finding(_FAILING, what, f"notify.channels.{channel.name}"))
+    return findings

@@ -1,1 +1,0 @@
-"""Checks of the process that tells people of incidents."""
