@@ -77,11 +77,8 @@ def incident_routes(
     @api.get("/incident/answer")
     def answer(id: Name, after: Annotated[int, Query(ge=0, le=_LAST)]) -> dict[str, Any]:
         document, rows = with_series(id)
-        return {
-            "state": document["incident.state"],
-            "revision": document["revision"],
-            **store.judged_after(rows, after),
-        }
+        judged = store.judged_after(rows, after)
+        return {"state": document["incident.state"], "revision": document["revision"], **judged}
 
     @api.get("/heat")
     def heat_map(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:

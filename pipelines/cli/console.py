@@ -42,8 +42,7 @@ def console(
         "console.host": host,
         "console.port": port,
     }
-    settings = load(**overrides)
-    settings = running(settings, kafka=False)
+    settings = running(load(**overrides), kafka=False)
     store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias)
     shown = settings.console
     view = beliefs(settings, lambda: running(settings), "console")  # it begins when the console is there
