@@ -1,1 +1,1 @@
-"""The formats of messages: the columnar log, JSON, dead letters, heartbeats."""
+"""The formats of messages: the columnar log, JSON, dead letters, the heartbeat."""

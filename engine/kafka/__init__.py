@@ -1,1 +1,1 @@
-"""Kafka: topics, their content and offsets, and transactions that write each micro-batch exactly once."""
+"""Kafka: topics, their content and offsets, heartbeats, and transactions that write each micro-batch exactly once."""

@@ -15,11 +15,11 @@ from pathlib import Path
 import structlog
 from pyspark.sql import SparkSession
 
-from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.exactly_once import LEDGER_TOPIC
+from engine.kafka.heartbeat_sender import HeartbeatSender
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
 from engine.spark.checkpoint_place import checkpoint_place

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaException
 
-from engine.formats.heartbeat import HEARTBEAT_SECONDS
+from engine.kafka.heartbeat_sender import HEARTBEAT_SECONDS
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spec.duration import duration_ms
 from pipelines.runtime.driver import Driver

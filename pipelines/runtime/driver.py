@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.clock import now_ms
-from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation, retained
+from engine.kafka.heartbeat_sender import HeartbeatSender
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
 from engine.kafka.permissions import check_topics
 from engine.spark.checkpoint_layout import check_layout

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from engine.formats.heartbeat import Beat
+from engine.kafka.heartbeat_sender import Beat
 from pipelines.contracts.records.site_messages import ALL_INPUTS, Silence
 
 Place = tuple[str, int]

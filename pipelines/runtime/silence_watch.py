@@ -13,8 +13,9 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from pydantic import ValidationError
 
 from engine.address import kafka_options
-from engine.formats.heartbeat import HEARTBEAT, Beat
+from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka import content
+from engine.kafka.heartbeat_sender import Beat
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from deploy.embedded.services import embedded
-from engine.formats.heartbeat import HeartbeatSender
+from engine.kafka.heartbeat_sender import HeartbeatSender
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.records.novelty import QUIET_KINDS

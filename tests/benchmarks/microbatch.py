@@ -23,7 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
 
 from deploy.embedded.services import embedded
-from engine.formats.heartbeat import QUIET_SECONDS
+from engine.kafka.heartbeat_sender import QUIET_SECONDS
 from engine.spec.duration import END_OF_TIME
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load

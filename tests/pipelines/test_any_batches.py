@@ -15,7 +15,8 @@ from zlib import crc32
 import pyarrow as pa
 import pytest
 
-from engine.formats.heartbeat import HEARTBEAT, HEARTBEAT_SECONDS
+from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.heartbeat_sender import HEARTBEAT_SECONDS
 from engine.runtime.intake import KAFKA
 from engine.spec.job import Job
 from engine.testing import Driven

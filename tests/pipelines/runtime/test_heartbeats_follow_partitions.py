@@ -8,7 +8,7 @@ import uuid
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from engine.formats.heartbeat import Beat, HeartbeatSender
+from engine.kafka.heartbeat_sender import Beat, HeartbeatSender
 from tests.conftest import Endpoints
 
 pytestmark = pytest.mark.servers

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from deploy.embedded.endpoints import Endpoints
-from engine.formats.heartbeat import Beat, HeartbeatSender
+from engine.kafka.heartbeat_sender import Beat, HeartbeatSender
 from engine.kafka.offsets import KafkaOffsets
 
 pytestmark = pytest.mark.servers

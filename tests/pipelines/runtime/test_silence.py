@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from engine.formats.heartbeat import Beat
+from engine.kafka.heartbeat_sender import Beat
 from pipelines.contracts.records import Silence
 from pipelines.runtime.silence import Silences, Spans
 

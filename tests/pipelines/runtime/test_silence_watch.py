@@ -7,9 +7,10 @@ import uuid
 from collections.abc import Callable
 
 from datagen.kafka_writer import KafkaWriter
-from engine.formats.heartbeat import HEARTBEAT, HeartbeatSender
+from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka import content
 from engine.kafka.admin import ensure_topics
+from engine.kafka.heartbeat_sender import HeartbeatSender
 from pipelines.contracts import topics
 from pipelines.contracts.records import Silence
 from pipelines.contracts.settings import Settings, load

@@ -1,0 +1,148 @@
+"""Sends heartbeats to partitions, so that each says that it is alive while nothing else comes in it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from engine.address import kafka_options
+from engine.formats.heartbeat import HEARTBEAT
+
+HEARTBEAT_SECONDS = 2.5
+"""Seconds between two heartbeats of a partition."""
+
+QUIET_SECONDS = 90.0
+"""After so long with nothing but heartbeats in the log they become rare."""
+
+RARE_SECONDS = 15.0
+"""Seconds between two heartbeats of a partition where nothing else comes."""
+
+_LOOK_EVERY = 4
+"""After so many heartbeats the sender looks for partitions that have been added."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A heartbeat as it stands in the log.
+
+    Attributes:
+        topic: Its topic.
+        partition: Its partition.
+        offset: Its offset.
+        time: When it arrived at Kafka, epoch milliseconds.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    time: int
+
+
+class HeartbeatSender:
+    """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
+
+    Partitions that are added while it runs are found within some heartbeats. Each heartbeat is a micro-batch of all
+    jobs that read it, so where nothing else comes for a while there are fewer; the first other message brings them
+    back.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topics: Names of existing topics.
+        every: Seconds between two heartbeats.
+        on_delivery: Called with each heartbeat once it stands in the log, in the thread of the heartbeats.
+        ends: Gives the next offset of each partition of these and other topics, as lately known; messages in any of
+            them count. ``None``: heartbeats are never rare.
+        quiet: See `QUIET_SECONDS`.
+        rare: See `RARE_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topics: Sequence[str],
+        every: float = HEARTBEAT_SECONDS,
+        on_delivery: Callable[[Beat], None] | None = None,
+        ends: Callable[[], Mapping[tuple[str, int], int]] | None = None,
+        quiet: float = QUIET_SECONDS,
+        rare: float = RARE_SECONDS,
+    ) -> None:
+        self.topics, self.every, self.on_delivery, self.stopping = topics, every, on_delivery, threading.Event()
+        self.ends, self.quiet, self.rare = ends, quiet, rare
+        self._next: dict[tuple[str, int], int] = {}
+        self._ended: Mapping[tuple[str, int], int] = {}
+        self._heard = self._sent = time.monotonic()
+        self.producer = Producer({**kafka_options(bootstrap), "log_level": 0, "message.timeout.ms": 10_000})
+        self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self.thread.join(5)
+
+    def _run(self) -> None:
+        places: list[tuple[str, int]] = []
+        for beat in itertools.count():
+            if self.stopping.is_set():
+                return
+            if not places or beat % _LOOK_EVERY == 0:
+                places = self._places() or places
+            self.producer.poll(0)
+            if self._due():
+                self._sent = time.monotonic()
+                for topic, partition in places:
+                    # BufferError: Kafka is away, and the heartbeats that wait are enough; other errors pass, too
+                    with suppress(BufferError, KafkaException):
+                        # compacted topics need keys
+                        self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition, on_delivery=self._delivered)
+            self.stopping.wait(self.every)
+
+    def _due(self) -> bool:
+        """Whether heartbeats are to be sent now."""
+        if self.ends is None:
+            return True
+        ends, before = self.ends(), self._ended
+        self._ended = ends
+        for place, end in ends.items():
+            if end < before.get(place, 0):  # its topic was deleted and made anew
+                self._next[place], self._heard = end, time.monotonic()
+            self._reached(place, end, end)
+        now = time.monotonic()
+        return now - self._heard < self.quiet or now - self._sent >= self.rare
+
+    def _reached(self, place: tuple[str, int], expected: int, end: int) -> None:
+        """Notes where a partition ends; its end was expected elsewhere if others have written to it.
+
+        Args:
+            place: Topic and partition.
+            expected: The offset up to which it would have gone if nobody else had written.
+            end: The next offset.
+        """
+        before = self._next.setdefault(place, end)
+        if expected > before:
+            self._heard = time.monotonic()
+        self._next[place] = max(before, end)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        if error is None and topic is not None and partition is not None and offset is not None:
+            self._reached((topic, partition), offset, offset + 1)
+            if self.on_delivery:
+                self.on_delivery(Beat(topic, partition, offset, message.timestamp()[1]))
+
+    def _places(self) -> list[tuple[str, int]]:
+        """All partitions of the topics; an empty list while Kafka does not answer."""
+        try:
+            existing = self.producer.list_topics(timeout=self.every).topics
+            return [(topic, partition) for topic in self.topics for partition in sorted(existing[topic].partitions)]
+        except (KafkaException, KeyError):
+            return []
