@@ -37,6 +37,7 @@ NEEDED = {
     "spark.sql.session.timeZone": "UTC",
 }
 """Settings that the jobs need in any session."""
+_PROJECTIONS = "spark.sql.codegen.factoryMode"
 TUNED = {
     **NEEDED,
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
@@ -50,6 +51,10 @@ TUNED = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
+    # a task would write the Java text of its projections anew, which takes longer than the few rows that pass them
+    _PROJECTIONS: "NO_CODEGEN",
+    # each query and partition has a consumer of its own; those beyond the bound are closed and made anew all the time
+    "spark.kafka.consumer.cache.capacity": "1024",
 }
 """Settings that make small micro-batches fast, for a session that is created for the jobs."""
 _STOP_SECONDS = 4.0
@@ -88,7 +93,7 @@ class StartingSpark:
         cluster: Cluster | None = None,
         store_jars: Sequence[Path] = (),
         options: Mapping[str, str] | None = None,
-        optimizes: When = "late",
+        optimizes: When = "usual",
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
@@ -140,6 +145,7 @@ class StartingSpark:
                 builder = builder.config(name, value)
             session = self._created(builder)
         session.sparkContext.setLogLevel("ERROR")
+        _interpret_without_session(session._jvm)
         return session
 
     def _created(self, builder: SparkSession.Builder) -> SparkSession:
@@ -188,6 +194,19 @@ def spark_session(
 ) -> SparkSession:
     """Starts Spark in this process; arguments as those of `StartingSpark` and `StartingSpark.session`."""
     return StartingSpark(jars, java_home, work_dir, driver_memory, log).session(cores, preload)
+
+
+def _interpret_without_session(jvm: Any) -> None:
+    """Changes the default of how projections are evaluated, for threads of the JVM to which no session belongs.
+
+    Those that serve the state of a task to Python are such. Nothing in Spark sets their settings but the defaults.
+    """
+    with suppress(Py4JError):  # another version of Spark may keep the default elsewhere: then it is only slower
+        entry = jvm.org.apache.spark.sql.internal.SQLConf.CODEGEN_FACTORY_MODE()
+        default = entry.getClass().getDeclaredField("_defaultValue")
+        default.setAccessible(True)
+        modes = jvm.org.apache.spark.sql.catalyst.expressions.CodegenObjectFactoryMode
+        default.set(entry, modes.withName(TUNED[_PROJECTIONS]))
 
 
 def _configuration(

@@ -76,7 +76,7 @@ def test_pods_are_tuned_as_the_jobs_are_elsewhere() -> None:
     cluster = Cluster("k8s://https://kubernetes.example").configuration([])
     tuned = {name: value for name, value in told.items() if "Path" not in name and "python" not in name}
     driver = tuned.pop("spark.driver.extraJavaOptions")
-    assert driver.split() == [*FOR_TASKS, *OPTIMIZES["late"]]
+    assert driver.split() == [*FOR_TASKS, *OPTIMIZES["usual"]]
     assert tuned == {name: cluster[name] for name in tuned}
     assert tuned.keys() >= {name for name in cluster if "executor" in name} - {"spark.executorEnv.PYTHONPATH"}
 

@@ -36,6 +36,8 @@ The file `newnormal.toml` in the working directory overrides the defaults, envir
 the command line overrides the environment. In the file, `kafka.bootstrap` is `bootstrap` in the table `[kafka]`. A
 wrong or unknown setting stops the start with a message that names it, where it came from and what is accepted.
 [operations.md](operations.md#what-may-be-changed-between-two-starts) lists which settings may change between starts.
+A state folder in which `newnormal demo` began a site sets `kafka.partitions` and `engine.shards` for every command that
+uses it, unless they are set elsewhere.
 
 """
 

@@ -46,8 +46,8 @@ class EngineSettings(Section):
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
     jvm_optimizes: When = Field(
-        "late",
-        description="when the JVMs of the Spark driver and of the embedded servers optimize what runs often: `late`: "
-        "as steady work wants it; `never`: a start takes a third less of the processor's time, but later on up to a "
-        "third fewer records per second pass; `newnormal demo` does so",
+        "usual",
+        description="when the JVMs of the Spark driver and of the embedded servers optimize what runs often: `usual`: "
+        "as JVMs do; `never`: a start takes a third less of the processor's time, but later on up to a third fewer "
+        "records per second pass; `newnormal demo` does so",
     )

@@ -24,6 +24,7 @@ from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
 from pipelines.contracts.settings.section import Section
+from pipelines.contracts.settings.site import SiteSource
 from pipelines.contracts.settings.spark import SparkSettings
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
@@ -89,8 +90,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The sources of settings, the strongest first: command line (init), environment, newnormal.toml."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        """The sources, the strongest first: command line (init), environment, newnormal.toml, the state folder."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls), SiteSource(settings_cls)
 
     def of(self, names: VersionNames, end: int | None = None) -> Settings:
         """These settings for one version of the chain: its topics, indices and folders.

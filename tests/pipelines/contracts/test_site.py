@@ -1,0 +1,69 @@
+"""A site keeps the numbers of partitions and shards with which it began, since its topics and checkpoints have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings, load, site
+
+
+def numbers(settings: Settings) -> tuple[int, int]:
+    return settings.kafka.partitions, settings.engine.shards
+
+
+def test_every_later_command_on_the_state_folder_has_the_numbers_of_the_first(tmp_path: Path) -> None:
+    usual = load(state_dir=tmp_path / "other")
+    assert site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
+    assert numbers(load(state_dir=tmp_path)) == (1, 1)
+    assert numbers(load(state_dir=tmp_path, **{"detector.emit": "all", "kafka.retention": "1d"})) == (1, 1)
+    assert numbers(load(state_dir=tmp_path / "other")) == numbers(usual) != (1, 1)
+
+
+def test_a_namespace_is_a_site_of_its_own(tmp_path: Path) -> None:
+    assert site.begin(load(state_dir=tmp_path, namespace="small."), partitions=1, shards=1)
+    assert numbers(load(state_dir=tmp_path, namespace="small.")) == (1, 1)
+    assert numbers(load(state_dir=tmp_path)) == numbers(load(state_dir=tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"kafka.partitions": 6}, {"engine.shards": 4}, {"kafka.bootstrap": "127.0.0.1:9092"}]
+)
+def test_what_the_user_has_chosen_is_not_changed(chosen: dict[str, object], tmp_path: Path) -> None:
+    before = numbers(load(state_dir=tmp_path, **chosen))
+    assert not site.begin(load(state_dir=tmp_path, **chosen), partitions=1, shards=1)
+    assert numbers(load(state_dir=tmp_path, **chosen)) == before
+
+
+@pytest.mark.parametrize("begun", ["checkpoints/default", "kafka"])
+def test_a_site_that_has_begun_otherwise_stays_as_it_is(begun: str, tmp_path: Path) -> None:
+    (tmp_path / begun).mkdir(parents=True)
+    assert not site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
+    assert numbers(load(state_dir=tmp_path)) != (1, 1)
+
+
+def test_the_environment_is_stronger_than_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
+    monkeypatch.setenv("NEWNORMAL_KAFKA__PARTITIONS", "8")
+    assert numbers(load(state_dir=tmp_path)) == (8, 1)
+    monkeypatch.setenv("NEWNORMAL_STATE_DIR", str(tmp_path))
+    monkeypatch.delenv("NEWNORMAL_KAFKA__PARTITIONS")
+    assert numbers(load()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "content", ["no JSON", '{"kafka": {"partitions": "many"}}', '{"kafka": {"brokers": 3}}', "[1]"]
+)
+def test_a_spoilt_file_stops_the_start_with_a_message(content: str, tmp_path: Path) -> None:
+    (tmp_path / "site.json").write_text(content)
+    with pytest.raises(NewnormalError) as refused:
+        load(state_dir=tmp_path)
+    assert refused.value.code == "SETTING_INVALID"
+
+
+def test_where_nothing_can_be_written_the_usual_numbers_stay(tmp_path: Path) -> None:
+    (tmp_path / "site.json").mkdir()
+    assert not site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
+    assert numbers(load(state_dir=tmp_path)) != (1, 1)
