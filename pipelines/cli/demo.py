@@ -14,7 +14,8 @@ from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.hints import command, hint
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.output_files import file_to_write
-from pipelines.contracts.settings import Settings, load, site
+from pipelines.contracts import site
+from pipelines.contracts.settings import Settings, load
 
 if TYPE_CHECKING:
     from engine.spark.session import StartingSpark

@@ -24,8 +24,8 @@ from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
 from pipelines.contracts.settings.section import Section
-from pipelines.contracts.settings.site import SiteSource
 from pipelines.contracts.settings.spark import SparkSettings
+from pipelines.contracts.settings.state_folder import StateFolderSource
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings
@@ -91,7 +91,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The sources, the strongest first: command line (init), environment, newnormal.toml, the state folder."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls), SiteSource(settings_cls)
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls), StateFolderSource(settings_cls)
 
     def of(self, names: VersionNames, end: int | None = None) -> Settings:
         """These settings for one version of the chain: its topics, indices and folders.

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.settings import Settings, load, site
+from pipelines.contracts import site
+from pipelines.contracts.settings import Settings, load
 
 
 def numbers(settings: Settings) -> tuple[int, int]:

@@ -8,42 +8,10 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic.fields import FieldInfo
-from pydantic_settings import PydanticBaseSettingsSource
 
 from engine.files import write_whole
-
-if TYPE_CHECKING:
-    from pipelines.contracts.settings.tree import Settings
-
-_FILE = "site.json"
-
-
-class SiteSource(PydanticBaseSettingsSource):
-    """Reads the numbers from the state folder and namespace that the stronger sources name."""
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Not used: the source gives all its values at once."""
-        return None, field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        """The sections with their settings; empty where no site was begun.
-
-        Raises:
-            ValueError: The file holds something else.
-        """
-        default = self.settings_cls.model_fields["state_dir"].default
-        state = Path(self.current_state.get("state_dir", default)).expanduser()
-        file = state / f"{self.current_state.get('namespace', '')}{_FILE}"
-        if not file.is_file():
-            return {}
-        try:
-            return dict(json.loads(file.read_text()))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{file} does not hold the numbers of a site: {error}") from None
+from pipelines.contracts.settings import Settings
+from pipelines.contracts.settings.state_folder import SITE_FILE
 
 
 def begin(settings: Settings, partitions: int, shards: int) -> bool:
@@ -64,6 +32,6 @@ def begin(settings: Settings, partitions: int, shards: int) -> bool:
     with suppress(OSError):  # the servers, which need the folder too, say what is wrong with it
         settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         site = {"kafka": {"partitions": partitions}, "engine": {"shards": shards}}
-        write_whole(settings.file(_FILE), json.dumps(site) + "\n")
+        write_whole(settings.file(SITE_FILE), json.dumps(site) + "\n")
         return True
     return False
