@@ -1,4 +1,4 @@
-"""The state folder as the weakest source of settings: it knows the numbers with which `pipelines.contracts.site` began."""
+"""The state folder as the weakest source of settings: it knows the numbers with which a site began."""
 
 from __future__ import annotations
 
