@@ -117,9 +117,9 @@ class ShardOperator:
         kept.notes["watermark"] = clocks.snapshot()
         written, beyond = set_apart(results.records)
         dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
-        moved = now > before if self.grid is None else self.grid.crossed(before, now)
+        told, told_before = (now, before) if self.grid is None else (self.grid.last(now), self.grid.last(before))
         for output, records in routed(self.job, written, results.aside):
-            yield from encode(output, records, self.shard, self.shards, now, moved)
+            yield from encode(output, records, self.shard, self.shards, told, moved=told > told_before)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:
@@ -212,9 +212,9 @@ def encode(
         records: The records; an empty frame may lack its columns.
         shard: The shard that writes.
         shards: Number of shards. A shard owns the partitions whose number modulo ``shards`` is its own number.
-        watermark: The watermark after the micro-batch.
-        moved: Whether the watermark has passed an instant at which results may lie (`Operator.result_grid`); then the
-            shard's partitions without records get a message too.
+        watermark: The watermark after the micro-batch, or the last instant before it at which results may lie
+            (`Operator.result_grid`): all partitions have the same, whichever of them had records since.
+        moved: Whether it has advanced; then the shard's partitions without records get a message too.
     """
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}

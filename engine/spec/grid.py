@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.spec.duration import END_OF_TIME, NEVER
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -17,10 +19,12 @@ class Grid:
     every: int
     offset: int = 0
 
-    def crossed(self, before: int, after: int) -> bool:
-        """Whether an instant of the grid is after ``before`` and not after ``after``; epoch milliseconds.
+    def last(self, instant: int) -> int:
+        """The newest instant of the grid that is not after ``instant``; `NEVER` and `END_OF_TIME` stay; milliseconds.
 
-        >>> Grid(10_000).crossed(9_999, 10_000), Grid(10_000).crossed(10_000, 19_999)
-        (True, False)
+        >>> Grid(10_000).last(9_999), Grid(10_000, offset=8_000).last(18_000)
+        (0, 18000)
         """
-        return (after - self.offset) // self.every > (before - self.offset) // self.every
+        if instant in (NEVER, END_OF_TIME):
+            return instant
+        return instant - (instant - self.offset) % self.every
