@@ -17,6 +17,8 @@ from pipelines.contracts.settings.state_folder import SITE_FILE
 def begin(settings: Settings, partitions: int, shards: int) -> bool:
     """Lets a site with embedded servers begin with these numbers, unless it has begun already or others were chosen.
 
+    A site that keeps its checkpoints elsewhere may have begun there, which only Spark can tell: it is left as it is.
+
     Args:
         settings: The settings of the command.
         partitions: Partitions of each topic.
@@ -26,10 +28,11 @@ def begin(settings: Settings, partitions: int, shards: int) -> bool:
         Whether the site begins so; then the settings must be loaded again.
     """
     chosen = "partitions" in settings.kafka.model_fields_set or "shards" in settings.engine.model_fields_set
-    begun = settings.folder("checkpoints").exists() or (settings.state / "kafka").exists()
-    if chosen or begun or settings.kafka.bootstrap:
+    if chosen or settings.kafka.bootstrap or settings.spark.checkpoints:
         return False
     with suppress(OSError):  # the servers, which need the folder too, say what is wrong with it
+        if settings.folder("checkpoints").exists() or (settings.state / "kafka").exists():
+            return False
         settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         site = {"kafka": {"partitions": partitions}, "engine": {"shards": shards}}
         write_whole(settings.file(SITE_FILE), json.dumps(site) + "\n")

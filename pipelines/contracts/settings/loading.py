@@ -19,6 +19,7 @@ from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_addr
 from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
 from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.spark import contradictions as spark_contradictions
+from pipelines.contracts.settings.state_folder import SITE_FILE
 from pipelines.contracts.settings.tree import Settings
 
 _SERVERS = {
@@ -91,7 +92,9 @@ def _contradictions(settings: Settings, overrides: dict[str, Any]) -> setting_er
     wrong: dict[str, tuple[str, str]] = {}
     if kafka.partitions % shards:
         what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
-        wrong["kafka.partitions"] = (what, "a multiple of it: one shard writes each topic partition")
+        begun = settings.file(SITE_FILE)
+        kept = f"; {begun} keeps the numbers with which the site began" if begun.is_file() else ""
+        wrong["kafka.partitions"] = (what, f"a multiple of it: one shard writes each topic partition{kept}")
     size, every = window.size_ms, window.step_ms
     if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"

@@ -27,11 +27,13 @@ class StateFolderSource(PydanticBaseSettingsSource):
             ValueError: The file holds something else.
         """
         default = self.settings_cls.model_fields["state_dir"].default
-        state = Path(self.current_state.get("state_dir", default)).expanduser()
-        file = state / f"{self.current_state.get('namespace', '')}{SITE_FILE}"
-        if not file.is_file():
-            return {}
+        state, namespace = self.current_state.get("state_dir", default), self.current_state.get("namespace", "")
         try:
-            return dict(json.loads(file.read_text()))
+            file = Path(state).expanduser() / f"{namespace}{SITE_FILE}"
+            content = file.read_bytes()
+        except (OSError, RuntimeError, TypeError, ValueError):
+            return {}  # no site has begun; or there is no such folder, which whoever needs one says
+        try:
+            return dict(json.loads(content))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{file} does not hold the numbers of a site: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,13 @@ def test_a_namespace_is_a_site_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"kafka.partitions": 6}, {"engine.shards": 4}, {"kafka.bootstrap": "127.0.0.1:9092"}]
+    "chosen",
+    [
+        {"kafka.partitions": 6},
+        {"engine.shards": 4},
+        {"kafka.bootstrap": "127.0.0.1:9092"},
+        {"spark.checkpoints": "s3a://checkpoints-of-a-site/state"},
+    ],
 )
 def test_what_the_user_has_chosen_is_not_changed(chosen: dict[str, object], tmp_path: Path) -> None:
     before = numbers(load(state_dir=tmp_path, **chosen))
@@ -68,3 +75,16 @@ def test_where_nothing_can_be_written_the_usual_numbers_stay(tmp_path: Path) -> 
     (tmp_path / "site.json").mkdir()
     assert not site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
     assert numbers(load(state_dir=tmp_path)) != (1, 1)
+
+
+@pytest.mark.parametrize("state", [5, ["x"], "~nobody-of-this-name/x", "/dev/null/x"])
+def test_a_state_folder_that_cannot_be_one_is_refused_by_its_name(state: object) -> None:
+    with pytest.raises(NewnormalError, match="state_dir = ") as refused:
+        load(state_dir=state)
+    assert refused.value.code == "SETTING_INVALID"
+
+
+def test_numbers_that_do_not_go_together_are_refused_with_the_file_that_has_one_of_them(tmp_path: Path) -> None:
+    assert site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
+    with pytest.raises(NewnormalError, match=re.escape(str(tmp_path / "site.json"))):
+        load(state_dir=tmp_path, **{"engine.shards": 2})
