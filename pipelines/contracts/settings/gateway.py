@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from pipelines.contracts.setting_types import FilePath, Length, ListenHost, Token, Whole
-from pipelines.contracts.settings.access import AccessSettings
+from pipelines.contracts.settings.web_servers import AccessSettings
 
 _LARGEST = 15_000_000
 """Less than the largest message that our topics take, bytes."""

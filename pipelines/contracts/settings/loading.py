@@ -13,7 +13,6 @@ from engine.spark import hadoop_path
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
-from pipelines.contracts.settings.access import contradictions as access_contradictions
 from pipelines.contracts.settings.logins.elasticsearch import contradictions as elasticsearch_contradictions
 from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
 from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
@@ -21,6 +20,7 @@ from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.spark import contradictions as spark_contradictions
 from pipelines.contracts.settings.state_folder import SITE_FILE
 from pipelines.contracts.settings.tree import Settings
+from pipelines.contracts.settings.web_servers import contradictions as access_contradictions
 
 _SERVERS = {
     "console": "the console",

@@ -25,7 +25,7 @@ from pipelines.contracts.setting_types import (
     is_address,
     is_web_address,
 )
-from pipelines.contracts.settings.access import AccessSettings
+from pipelines.contracts.settings.web_servers import AccessSettings
 
 FIELDS = frozenset(
     [

@@ -11,25 +11,32 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
-from pipelines.contracts.setting_types import DiskSize, Folder, Length, OptionalFolder, Prefix
-from pipelines.contracts.settings.console import ConsoleSettings
-from pipelines.contracts.settings.detector import DetectorSettings
-from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
-from pipelines.contracts.settings.embedded import EmbeddedSettings
+from pipelines.contracts.setting_types import DiskSize, Folder, Length, OptionalFolder, OptionalLength, Prefix
+from pipelines.contracts.settings.detection import DetectorSettings, IncidentSettings
 from pipelines.contracts.settings.engine import EngineSettings
+from pipelines.contracts.settings.event_time import WatermarkSettings, WindowSettings
 from pipelines.contracts.settings.gateway import GatewaySettings
-from pipelines.contracts.settings.incidents import IncidentSettings
 from pipelines.contracts.settings.input import InputSettings
-from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.notify import NotifySettings
-from pipelines.contracts.settings.retention import RetentionSettings
 from pipelines.contracts.settings.section import Section
+from pipelines.contracts.settings.servers import ElasticsearchSettings, EmbeddedSettings, KafkaSettings
 from pipelines.contracts.settings.spark import SparkSettings
 from pipelines.contracts.settings.state_folder import StateFolderSource
-from pipelines.contracts.settings.view import ViewSettings
-from pipelines.contracts.settings.watermark import WatermarkSettings
-from pipelines.contracts.settings.window import WindowSettings
+from pipelines.contracts.settings.web_servers import ConsoleSettings, ViewSettings
 from pipelines.contracts.version_names import VersionNames
+
+
+class RetentionSettings(Section):
+    indices: OptionalLength = Field(
+        None, description="how long the sink's indices are kept, by event time; empty: for ever"
+    )
+    archive: OptionalLength = Field(
+        None, description="how long the days of the archive are kept, by event time; empty: for ever"
+    )
+    late: OptionalLength = Field(
+        None, description="how long Kafka keeps the topics of late records; empty: as long as `kafka.retention`"
+    )
+    every: Length = Field("1h", description="time between two looks of a running pipeline for what is too old")
 
 
 class LogSettings(Section):

@@ -6,8 +6,8 @@ import pytest
 
 from models.config import DetectorConfig
 from models.machine.config import MultivariateConfig
-from pipelines.contracts.settings.detector import DetectorSettings
-from pipelines.contracts.settings.window import WindowSettings
+from pipelines.contracts.settings.detection import DetectorSettings
+from pipelines.contracts.settings.event_time import WindowSettings
 
 MINUTE = 60_000
 

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from engine.address import Address
-from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
 from pipelines.contracts.settings.logins.secret_file import pem, secret
+from pipelines.contracts.settings.servers import ElasticsearchSettings
 
 
 def contradictions(elastic: ElasticsearchSettings) -> dict[str, tuple[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.address import Address
-from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.logins.secret_file import pem, secret
+from pipelines.contracts.settings.servers import KafkaSettings
 
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
