@@ -1,12 +1,26 @@
-"""The query of a panel in the model of Grafana's Elasticsearch data source (`ElasticsearchDataQuery`)."""
+"""The query of a panel for Grafana's Elasticsearch data source (`ElasticsearchDataQuery`), with Lucene's syntax."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
-from dashboards.grafana.lucene import lucene
 from dashboards.panels.panel import Dashboard, Panel
-from dashboards.panels.query import Bucket, Documents, Groups, Measure, Over, Top, Versions
+from dashboards.panels.query import (
+    Among,
+    AtLeast,
+    Bucket,
+    Condition,
+    Documents,
+    Groups,
+    InIndices,
+    Measure,
+    Over,
+    Present,
+    Top,
+    Versions,
+)
 from dashboards.panels.site import Site
 
 Target = dict[str, Any]
@@ -96,3 +110,26 @@ def _bucket(number: str, bucket: Bucket, measures: list[Measure], site: Site) ->
     order = "asc" if shown.by is None else "desc"
     settings = {"size": str(shown.size), "order": order, "orderBy": by, "min_doc_count": "1", "missing": None}
     return {"id": number, "type": "terms", "field": shown.field, "settings": {k: v for k, v in settings.items() if v}}
+
+
+def lucene(conditions: Iterable[Condition]) -> str:
+    """A query that is true for the documents for which all conditions are.
+
+    >>> lucene([Among("kind", ("anomaly", "absence")), Among("metric", ("_machine",), no=True), AtLeast("revision", 1)])
+    'kind:("anomaly" OR "absence") AND NOT metric:("_machine") AND revision:>=1'
+    """
+    return " AND ".join(map(_text, conditions))
+
+
+def _text(condition: Condition) -> str:
+    match condition:
+        case Among(field, values, no):
+            quoted = ['"' + re.sub(r'(["\\])', r"\\\1", value) + '"' for value in values]
+            return f"{'NOT ' if no else ''}{field}:({' OR '.join(quoted)})"
+        case Present(field):
+            return f"_exists_:{field}"
+        case AtLeast(field, value):
+            return f"{field}:>={value:g}"
+        case InIndices(patterns):
+            escaped = [re.sub(r"[^\w.*]", r"\\\g<0>", pattern) for pattern in patterns]
+            return f"_index:({' OR '.join(escaped)})"

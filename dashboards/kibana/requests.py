@@ -1,19 +1,113 @@
 """The searches that Kibana sends for the saved objects: read from them alone, not from what they were made of.
 
-The form is that of Lens' form-based data source (`toEsAggs` of each operation) and of Discover's list of documents.
+The form is that of Lens' form-based data source (`toEsAggs` of each operation) and of Discover's list of documents. How
+long a bar is follows `TimeBuckets` in Kibana's source, where the advanced settings `histogram:barTarget` (50) and
+`histogram:maxBars` (100) have their defaults. KQL is read as far as our dashboards use it. So panels are tried on an
+Elasticsearch, without a Kibana.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboards.kibana.intervals import interval
-from dashboards.kibana.kql_requests import filters
 from dashboards.panels.answer import Request, TimeRange
+from engine.spec.duration import duration_ms
+
+Filter = dict[str, Any]
+
+_CLAUSE = re.compile(r'(not )?([^\s:"()]+) ?(:|>=) (\([^)]*\)|"(?:[^"\\]|\\.)*"|[^\s"()]+)')
+
+
+def filters(query: str) -> list[Filter]:
+    """The filters of a query, all of which must hold.
+
+    Raises:
+        ValueError: If the query uses what the dashboards do not.
+
+    >>> filters('not metric : "_machine" and revision >= 1')[1]
+    {'range': {'revision': {'gte': '1'}}}
+    """
+    conditions: list[Filter] = []
+    rest = query.replace(": *", " : *") if re.fullmatch(r"[^\s:]+: \*", query) else query
+    while rest:
+        clause = _CLAUSE.match(rest)
+        if clause is None:
+            raise ValueError(f"no KQL of these dashboards: {query}")
+        one = _filter(*clause.group(2, 3, 4))
+        conditions.append({"bool": {"must_not": one}} if clause.group(1) else one)
+        rest = rest[clause.end() :]
+        if rest and not rest.startswith(" and "):
+            raise ValueError(f"no KQL of these dashboards: {query}")
+        rest = rest.removeprefix(" and ")
+    return conditions
+
+
+def _filter(field: str, operator: str, value: str) -> Filter:
+    if operator == ">=":
+        return {"range": {field: {"gte": value}}}
+    if value.startswith("("):
+        return _any([_one(field, each) for each in value[1:-1].split(" or ")])
+    return _any([_one(field, value)])
+
+
+def _any(filters: list[Filter]) -> Filter:
+    return {"bool": {"should": filters, "minimum_should_match": 1}}
+
+
+def _one(field: str, value: str) -> Filter:
+    if value == "*":
+        return {"exists": {"field": field}}
+    if value.startswith('"'):
+        return {"match_phrase": {field: re.sub(r"\\(.)", r"\1", value[1:-1])}}
+    if "*" in value:
+        text = "*".join(re.sub(r"[^\w]", r"\\\g<0>", part) for part in value.split("*"))
+        return {"query_string": {"fields": [field], "query": text}}
+    return {"match": {field: value}}
+
 
 _DIRECT = {"max": "max", "min": "min", "average": "avg", "unique_count": "cardinality"}
+_TARGET_BARS, _MOST_BARS = 50, 100
+_S, _M, _H, _D = 1_000, 60_000, 3_600_000, 86_400_000
+_YEAR = 365 * _D
+_STEPS = (
+    (_YEAR, 30 * _D), (21 * _D, 7 * _D), (7 * _D, _D), (_D, 12 * _H), (6 * _H, 3 * _H), (2 * _H, _H),
+    (45 * _M, 30 * _M), (20 * _M, 10 * _M), (9 * _M, 5 * _M), (3 * _M, _M), (45 * _S, 30 * _S), (15 * _S, 10 * _S),
+    (7_500, 5 * _S), (5 * _S, _S), (500, 100),
+)  # fmt: skip
+"""(time for each of the wanted bars up to which an interval is taken, that interval), the longest first."""
+
+
+def interval(chosen: str, when: TimeRange) -> str:
+    """The `fixed_interval` that is asked for.
+
+    Args:
+        chosen: The interval of the column: ``auto``, or a duration.
+        when: The time range of the dashboard.
+
+    A duration with which there would be many bars becomes the longest usual interval that is at most a hundredth of the
+    time range. So there can be some hundred bars, but not one for each of a thousand windows.
+
+    >>> interval("auto", TimeRange(0, 3_600_000)), interval("10s", TimeRange(0, 3_600_000))
+    ('60000ms', '30000ms')
+    >>> interval("10s", TimeRange(0, 45 * 60_000))
+    '10000ms'
+    """
+    span = when.end - when.start
+    wanted = _near(span / _TARGET_BARS) if chosen == "auto" else duration_ms(chosen)
+    return f"{max(wanted, _less_than(span / _MOST_BARS))}ms"
+
+
+def _near(bar: float) -> int:
+    if bar < _STEPS[-1][0]:
+        return max(1, int(bar))
+    return next((length for bound, length in reversed(_STEPS) if bar < bound), _YEAR)
+
+
+def _less_than(bar: float) -> int:
+    return next((length for _, length in ((0, _YEAR), *_STEPS) if length <= bar), max(1, int(bar)))
 
 
 def requests(

@@ -17,6 +17,7 @@ from rich.tree import Tree
 from engine.explain.printing import cell, visible
 from engine.operators.chain import Chain
 from engine.operators.windows import WindowAggregate
+from engine.spec.duration import duration_text
 from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.spec.output import Output
@@ -118,16 +119,16 @@ def _windows(config: WindowAggregate) -> Lines:
     """The description of a windowed aggregation."""
     lateness = config.allowed_lateness
     if config.shared:
-        kept = _length(SlicedWindows(config).retention)
-        state = f"partials of each key and slice of {_length(config.sliding.slice_ms)}, for {kept} after its start"
+        length, kept = map(duration_text, (config.sliding.slice_ms, SlicedWindows(config).retention))
+        state = f"partials of each key and slice of {length}, for {kept} after its start"
     else:
-        state = f"partials of each key and open window, until {_length(lateness)} after its end"
+        state = f"partials of each key and open window, until {duration_text(lateness)} after its end"
     return [
         ("windows", repr(config.window)),
         ("results", repr(config.trigger) if config.trigger else "when the watermark reaches the end of a window"),
         ("panes", type(config.panes).__name__),
         *([("evictor", repr(config.evictor))] if config.evictor else []),
-        ("late data", f"up to {_length(lateness)} behind the watermark revise their windows"),
+        ("late data", f"up to {duration_text(lateness)} behind the watermark revise their windows"),
         *((name, repr(aggregate)) for name, aggregate in config.aggregates.items()),
         ("state", state),
     ]
@@ -206,15 +207,3 @@ def _words(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(str, value))
     return str(value)
-
-
-def _length(ms: int) -> str:
-    """A duration in the largest unit that divides it.
-
-    >>> _length(600_000), _length(1500)
-    ('10m', '1500ms')
-    """
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
-        if ms and ms % size == 0:
-            return f"{ms // size}{unit}"
-    return f"{ms}ms" if ms else "0s"

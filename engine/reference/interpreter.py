@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from engine.reference.decoded import rows
 from engine.reference.entries import Arrival, Entry
 from engine.reference.of import reference
 from engine.reference.watermarks import JobWatermark
 from engine.spec.duration import NEVER
-from engine.spec.inputs import INPUT
+from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
 from engine.spec.operator import Progress, Row
+from engine.spec.source import Source
+from engine.spec.steps import row_by_row
 
 
 @dataclass
@@ -64,3 +66,18 @@ def step_by_step(job: Job, batches: Iterable[Sequence[Entry]]) -> Iterator[Outco
         if job.clock == "processing":
             records = [row | {job.time: max(row[job.time], clock_before)} for row in records]
         yield Outcome(*logic.take(records, progress), [now])
+
+
+def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any], arrived: int = NEVER) -> list[dict[str, Any]]:
+    """The records that a job makes of a decoded record: after the steps, with the columns of `schema`."""
+    records = []
+    for number, source in enumerate(inputs):
+        if topic in source.formats:
+            stamp = {} if source.clock == "event" else {source.time: arrived}
+            stepped = row_by_row(source.steps, [record | stamp], source.decoded())
+            records += [_row(inputs, number, row) for row in stepped if row[source.time] is not None]
+    return records
+
+
+def _row(inputs: Sequence[Source], number: int, row: dict[str, Any]) -> dict[str, Any]:
+    return row if len(inputs) == 1 else dict.fromkeys(schema(inputs).names) | row | {INPUT: number}

@@ -44,6 +44,16 @@ def duration_ms(text: str | int, where: str = "duration") -> int:
     return round(total)
 
 
+def duration_text(ms: int) -> str:
+    """A duration in the largest unit up to days that divides it, as `duration_ms` reads it.
+
+    >>> duration_text(604_800_000), duration_text(90_000), duration_text(250), duration_text(0)
+    ('7d', '90s', '250ms', '0s')
+    """
+    unit = next((unit for unit in ("d", "h", "m", "s") if ms % _UNITS[unit] == 0), "ms") if ms else "s"
+    return f"{ms // _UNITS[unit]}{unit}"
+
+
 class Duration(int):
     """A length of time: an integer of milliseconds that remembers the text it was given as.
 

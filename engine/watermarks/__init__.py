@@ -5,9 +5,8 @@ partition that lags, for example after an outage, loses nothing when it catches 
 about its input; the tracker is the logic, with the clocks of all partitions, which are kept in the operator's state.
 """
 
-from engine.watermarks.clock import PartitionClock
+from engine.watermarks.clock import Marker, PartitionClock
 from engine.watermarks.learned import LearnedLateness
-from engine.watermarks.marker import Marker
 from engine.watermarks.punctuated import Punctuated
 from engine.watermarks.strategy import AscendingTimestamps, BoundedOutOfOrderness, Prompt, WatermarkStrategy
 from engine.watermarks.tracker import WatermarkTracker

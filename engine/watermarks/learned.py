@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from engine.spec.duration import NEVER, DurationField
 from engine.spec.errors import NewnormalError
-from engine.watermarks.clock import PartitionClock
-from engine.watermarks.marker import Observed
+from engine.watermarks.clock import Observed, PartitionClock
 from engine.watermarks.strategy import WatermarkStrategy
 
 _STEPS = 256

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.spec.duration import NEVER, DurationField
-from engine.watermarks.clock import PartitionClock
-from engine.watermarks.idleness import is_idle
+from engine.watermarks.clock import PartitionClock, is_idle
 from engine.watermarks.strategy import WatermarkStrategy
 
 

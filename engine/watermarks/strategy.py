@@ -15,9 +15,7 @@ import pyarrow as pa
 
 from engine.spec.duration import NEVER, DurationField
 from engine.spec.log_place import NOTHING, Times
-from engine.watermarks.clock import PartitionClock
-from engine.watermarks.idleness import is_idle
-from engine.watermarks.marker import Observed
+from engine.watermarks.clock import Observed, PartitionClock, is_idle
 
 
 class WatermarkStrategy(ABC):

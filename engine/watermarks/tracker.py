@@ -7,8 +7,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from engine.spec.duration import NEVER
-from engine.watermarks.clock import PartitionClock
-from engine.watermarks.marker import Marker
+from engine.watermarks.clock import Marker, PartitionClock
 from engine.watermarks.strategy import WatermarkStrategy
 
 

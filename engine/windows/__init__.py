@@ -3,8 +3,7 @@
 from engine.windows.aligned import Sliding, Tumbling
 from engine.windows.calendar import Calendar
 from engine.windows.evictors import Evictor, KeepLast, KeepRecent
-from engine.windows.policy import Policy
-from engine.windows.sessions import Global, Session
+from engine.windows.sessions import Global, Policy, Session
 from engine.windows.window import Spans, Window
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Session windows, and the global window."""
+"""Session windows; the global window, and policy windows, which have a trigger and an evictor instead of a span."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from engine.spec.duration import END_OF_TIME, NEVER, DurationField
+from engine.triggers import Trigger
+from engine.windows.evictors import Evictor
 from engine.windows.window import Spans, Times, Window, positive
 
 
@@ -40,3 +42,14 @@ class Global(Window):
         """The span of all time, for each record."""
         n = len(times)
         return Spans(np.arange(n), np.full(n, NEVER, np.int64), np.full(n, END_OF_TIME, np.int64))
+
+
+@dataclass(frozen=True)
+class Policy(Global):
+    """Each key has one window; ``trigger`` says when it gives a result, and ``evict`` which records count.
+
+    ``Policy(AfterCount(10), KeepLast(100))`` gives a result after every 10 records, over the last 100.
+    """
+
+    trigger: Trigger
+    evict: Evictor

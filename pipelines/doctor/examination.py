@@ -12,14 +12,12 @@ from engine.kafka.diagnosis import problem
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.elasticsearch_client import unusable
 from pipelines.doctor.context import Context
-from pipelines.doctor.elasticsearch.aliases import aliases
 from pipelines.doctor.elasticsearch.health import disk as elasticsearch_disk
 from pipelines.doctor.elasticsearch.health import health
-from pipelines.doctor.elasticsearch.indices import indices
+from pipelines.doctor.elasticsearch.indices import aliases, indices
 from pipelines.doctor.environment import interpreters, room
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.doctor.jobs.checkpoints import continuations, layouts
-from pipelines.doctor.jobs.locks import locks
+from pipelines.doctor.jobs.checkpoints import continuations, layouts, locks
 from pipelines.doctor.jobs.unread_versions import unread_versions
 from pipelines.doctor.kafka.clock import elasticsearch_clock, kafka_clock
 from pipelines.doctor.kafka.input import late, refused, silent

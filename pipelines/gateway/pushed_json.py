@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 import orjson
+from google.protobuf.message import DecodeError
 
 from engine.spec.decoder import Decoder, Messages
 from pipelines.contracts import topics
@@ -23,10 +24,10 @@ from pipelines.contracts.records import Log
 from pipelines.formats import parts
 from pipelines.formats.catalogue import BY_NAME, guess
 from pipelines.formats.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, WITHOUT_LOSS
+from pipelines.formats.remote_write_protocol import message_classes
 from pipelines.formats.rules import Rules
 from pipelines.formats.splunk import is_metric
 from pipelines.gateway.access import NO_TOKEN
-from pipelines.gateway.datadog_payload import KIND, series_of
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 
 _MOST_DIVIDED = 20_000
@@ -38,6 +39,18 @@ _OF_AN_EVENT = 8
 """At most so many parts has the JSON of an event that was sent raw."""
 _ACKNOWLEDGED = count()
 """Numbers of requests to Splunk's collector that were written; a sender asks for those that it was given."""
+_MESSAGES = {
+    "Resource": "string type 1, string name 2",
+    "Point": "double value 1, int64 timestamp 2",
+    "Series": "Resource* resources 1, string metric 2, string* tags 3, Point* points 4, int32 type 5",
+    "Payload": "Series* series 1",
+}
+_PAYLOAD = message_classes("newnormal.datadog", _MESSAGES)["Payload"]
+_KIND = _PAYLOAD.DESCRIPTOR
+"""The type of the message in which Datadog's agent sends series, with the fields that are used.
+
+Source: ``agent_payload.proto`` of Datadog's agent-payload, message ``MetricPayload``.
+"""
 
 
 class JsonPush(Protocol):
@@ -98,11 +111,11 @@ class Datadog(JsonPush):
 
     def parts(self, body: Body, most: int) -> int:
         if _is_protobuf(body):
-            return parts.of_protobuf(body.data, KIND, most) or 0
+            return parts.of_protobuf(body.data, _KIND, most) or 0
         return super().parts(body, most)
 
     def take(self, body: Body) -> Taken:
-        objects = series_of(body.data) if _is_protobuf(body) else _json(body.data).get("series")
+        objects = _series_of(body.data) if _is_protobuf(body) else _json(body.data).get("series")
         if not isinstance(objects, list):
             raise MalformedError(FORMAT_UNKNOWN, "the body has no list of series")
         if not objects:
@@ -334,3 +347,25 @@ def _of_splunk(status: int, why: str, number: int | None = None, code: int | Non
 def _of_firehose(status: int, request: str, time: Any, why: str) -> Reply:
     answer = {"requestId": request, "timestamp": time if isinstance(time, int) else 0}
     return _json_reply(status, answer | ({"errorMessage": why} if why else {}))
+
+
+def _series_of(data: bytes) -> list[dict[str, Any]]:
+    """The series of a request in protobuf, as the JSON of ``/api/v2/series``.
+
+    Raises:
+        MalformedError: If it is none.
+    """
+    try:
+        payload = _PAYLOAD.FromString(data)
+    except DecodeError as error:
+        raise MalformedError(FORMAT_UNKNOWN, f"no series of Datadog in protobuf: {str(error)[:200]}") from None
+    return [
+        {
+            "metric": series.metric,
+            "type": series.type,
+            "points": [{"timestamp": point.timestamp, "value": point.value} for point in series.points],
+            "resources": [{"type": resource.type, "name": resource.name} for resource in series.resources],
+            "tags": list(series.tags),
+        }
+        for series in payload.series
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboards.quantities import size
 from engine.runtime.shard import ROWS_A_MESSAGE
+from engine.spec.duration import duration_text
 from pipelines.contracts.settings.engine import EngineSettings
 from pipelines.contracts.settings.input import InputSettings
 from pipelines.plan.coefficients import Coefficients
@@ -81,7 +82,7 @@ def settings(plan: Plan) -> str:
             "[kafka]",
             f"partitions = {plan.partitions}",
             f"replication = {load.replication}",
-            f'retention = "{_duration(load.retention_ms)}"',
+            f'retention = "{duration_text(load.retention_ms)}"',
             "",
             "[engine]",
             f"shards = {plan.shards}",
@@ -92,24 +93,12 @@ def settings(plan: Plan) -> str:
             f"max_series = {max(InputSettings().max_series, min(2 * round(load.series), 10**9))}",
             "",
             "[window]",
-            f'size = "{_duration(load.window_ms)}"',
+            f'size = "{duration_text(load.window_ms)}"',
             "",
             "[detector]",
             f'emit = "{load.emit}"',
             "",
             "[retention]",
-            f'indices = "{_duration(load.index_retention_ms)}"',
+            f'indices = "{duration_text(load.index_retention_ms)}"',
         ]
     )
-
-
-def _duration(ms: int) -> str:
-    """A duration as a setting has it, in the largest unit that it is a multiple of.
-
-    >>> _duration(604_800_000), _duration(90_000), _duration(250)
-    ('7d', '90s', '250ms')
-    """
-    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)):
-        if ms % length == 0:
-            return f"{ms // length}{unit}"
-    return f"{ms}ms"

@@ -25,8 +25,7 @@ from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, LogFeatures
 from pipelines.contracts.settings import load
-from pipelines.jobs.templates.job import templates
-from pipelines.jobs.templates.masking import masked
+from pipelines.jobs.templates.job import masked, templates
 from pipelines.jobs.templates.miner import Miner
 from tests.benchmarks import templates as of_systems
 

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from engine.spec.errors import NewnormalError
-from pipelines.jobs.templates.masking import masked
+from pipelines.jobs.templates.job import masked
 from pipelines.jobs.templates.miner import Miner
 
 WINDOW = 50

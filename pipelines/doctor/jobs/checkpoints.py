@@ -1,10 +1,19 @@
-"""Checks that the next start would accept the checkpoints; it asks what a start asks, and changes nothing."""
+"""Checks that the next start would accept the checkpoints, and that no lock of one outlives the process that took it.
+
+It asks what a start asks, and changes nothing.
+"""
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable
+from pathlib import Path
 
+import psutil
+
+from deploy.embedded.server_process import is_same_process
 from engine.kafka import continuation, retained
+from engine.spark import checkpoint_lock
 from engine.spark.checkpoint_layout import compare_layout
 from engine.spark.checkpoint_offsets import next_offsets
 from engine.spec.errors import NewnormalError
@@ -90,3 +99,49 @@ def _asked(check: Callable[[], object]) -> list[Finding]:
             raise
         return [Finding(_REFUSALS[error.code], error.what, error.where, error.accepted)]
     return []
+
+
+_LOCKED = _kind(
+    "LOCKED_BY_DEAD_PROCESS",
+    Severity.BROKEN,
+    "the process that locked a job's checkpoint has ended, but a child of it still has the lock: a start ends with "
+    "`ALREADY_RUNNING`",
+    "end the process that is named; `fuser FILE` also shows it",
+)
+
+
+def locks(context: Context) -> list[Finding]:
+    """Finds checkpoints that are locked though the process that took the lock has ended."""
+    findings = []
+    for path in sorted(context.checkpoints.glob("*.lock")):
+        holder = checkpoint_lock.holder(context.checkpoints, path.stem)
+        if not holder.pid or is_same_process(holder.pid, holder.started) or not _is_locked(path):
+            continue
+        holders = _having_open(path)
+        by = f"process {', '.join(map(str, holders))} still has it" if holders else "a process still has it"
+        findings.append(
+            Finding(_LOCKED, f"{path.stem} was locked by process {holder.pid}, which has ended; {by}", str(path))
+        )
+    return findings
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process has the lock; the file is not changed, and the lock is held for an instant at most."""
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _having_open(path: Path) -> list[int]:
+    """The processes that have a file open, as far as this user may know."""
+    pids = []
+    for process in psutil.process_iter():
+        try:
+            if any(each.path == str(path) for each in process.open_files()):
+                pids.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return pids

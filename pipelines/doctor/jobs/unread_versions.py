@@ -11,8 +11,7 @@ from pipelines.jobs.chain import LINKS
 from pipelines.versions.overview import view
 from pipelines.versions.registry import Registry
 
-_kind = subject("Jobs")
-_UNREAD = _kind(
+_UNREAD = subject("Jobs")(
     "VERSION_UNREAD",
     Severity.NOTE,
     "readers do not see a version, and no other version builds on it, but it keeps topics, indices and state",

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.contracts.settings.notify import EmailChannel, NotifySettings
-from pipelines.notify.channels.alertmanager import AlertmanagerSender
 from pipelines.notify.channels.email import EmailSender, password
 from pipelines.notify.channels.http import target
 from pipelines.notify.channels.sending import Sender
-from pipelines.notify.channels.slack import SlackSender
-from pipelines.notify.channels.webhook import WebhookSender
+from pipelines.notify.channels.webhooks import AlertmanagerSender, SlackSender, WebhookSender
 
 _SENDERS: dict[str, type[Sender[Any]]] = {
     "webhook": WebhookSender,

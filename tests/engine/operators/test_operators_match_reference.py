@@ -22,7 +22,7 @@ from engine.operators.process import Process
 from engine.operators.sequence_windows import CountWindows, DeltaWindows
 from engine.operators.turn import Logic, Turn
 from engine.operators.window_join import WindowJoin
-from engine.reference.decoded import rows as input_rows
+from engine.reference.interpreter import rows as input_rows
 from engine.reference.of import reference as reference_of
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.job import Job

@@ -11,10 +11,9 @@ from typer.testing import CliRunner
 
 from engine.spec.record import Record
 from pipelines.cli.docs import docs
-from pipelines.cli.reference import commands_page
+from pipelines.cli.reference import commands_page, with_findings
 from pipelines.contracts.records import ALL, Log, Novelty
 from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page
-from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import jobs_page
 
 ROOT = Path(__file__).parents[3]

@@ -13,8 +13,7 @@ from engine.spark.checkpoint_lock import take
 from pipelines.contracts.settings import Settings, load
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding
-from pipelines.doctor.jobs.checkpoints import layouts
-from pipelines.doctor.jobs.locks import locks
+from pipelines.doctor.jobs.checkpoints import layouts, locks
 from pipelines.runtime import fingerprint
 
 

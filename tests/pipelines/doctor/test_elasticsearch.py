@@ -11,9 +11,8 @@ from elasticsearch import Elasticsearch
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.doctor.context import Context
-from pipelines.doctor.elasticsearch.aliases import aliases
 from pipelines.doctor.elasticsearch.health import disk, health
-from pipelines.doctor.elasticsearch.indices import indices
+from pipelines.doctor.elasticsearch.indices import aliases, indices
 from pipelines.doctor.finding import Finding
 from pipelines.doctor.kafka.clock import elasticsearch_clock
 from pipelines.jobs.sink import Sink, SinkConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pipelines.cli.docs  # noqa: F401  registers all error codes
 from engine.spec.errors import REGISTRY
+from pipelines.cli.reference import BEGIN, tables
 from pipelines.doctor.finding import KINDS
-from pipelines.doctor.page import BEGIN, tables
 
 PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 CODE = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)`")

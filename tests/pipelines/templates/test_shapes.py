@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipelines.jobs.templates.masking import masked
+from pipelines.jobs.templates.job import masked
 from pipelines.jobs.templates.miner import Miner
 from pipelines.jobs.templates.shapes import shaped
 from pipelines.jobs.templates.tree import NAMES
