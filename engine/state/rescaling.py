@@ -6,7 +6,7 @@ shard come from few of the old shards: from ``g`` shards to a multiple of ``g``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -15,7 +15,7 @@ import polars as pl
 
 from engine.columns.partitioning import slots
 from engine.state.part_log import PartLog
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.segments import ShardState, Tables, joined, pack, unpack
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Rescaling:
             tables = {id(state): unpack(value) for state, value in stored}
             for shard, state in enumerate(self.after):
                 parts = [self.of(tables[id(s)], shard) for s in self.sources(shard) if id(s) in tables]
-                if joined := _joined(parts):
-                    state.put(name, pack(joined))
+                if whole := joined(parts):
+                    state.put(name, pack(whole))
 
     def log(self, name: str, rows: Callable[[Tables], int] = lambda tables: 0) -> None:
         """Moves the rows of the parts of a log whose tables all have the key; marks stay.
@@ -101,12 +101,3 @@ class Rescaling:
         """For each new shard its number, its state and its sources."""
         for shard, state in enumerate(self.after):
             yield shard, state, self.sources(shard)
-
-
-def _joined(parts: Iterable[Tables]) -> Tables:
-    """Concatenates sets of tables by their names."""
-    by_name: dict[str, list[pl.DataFrame]] = {}
-    for tables in parts:
-        for name, table in tables.items():
-            by_name.setdefault(name, []).append(table)
-    return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in by_name.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -159,3 +159,14 @@ def unpack(value: bytes) -> Tables:
         tables[name] = pl.read_ipc_stream(io.BytesIO(value[at : at + length]))
         at += length
     return tables
+
+
+def tables_by_name(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
+    """Groups the tables of several sets by their names."""
+    for name in dict.fromkeys(name for part in parts for name in part):
+        yield name, [part[name] for part in parts if name in part]
+
+
+def joined(parts: Sequence[Tables]) -> Tables:
+    """One set of tables with the rows of several sets."""
+    return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in tables_by_name(parts)}

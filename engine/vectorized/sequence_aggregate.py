@@ -10,11 +10,11 @@ from engine.operators.sequence_aggregate import SequenceAggregate
 from engine.operators.windows import BOUNDS
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.segments import ShardState, Tables, pack, tables_by_name, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.sequence_windows import Assign
 from engine.vectorized.sequences import Sequences
-from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds
 
 
 class SequenceAggregateProcessor(OrderedProcessor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -118,9 +118,3 @@ class Folds:
             else:
                 results = results.with_columns(pl.lit(None).alias(column) for column in aggregates)
         return results
-
-
-def tables_by_name(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
-    """Groups the tables of several sets by their names."""
-    for name in dict.fromkeys(name for part in parts for name in part):
-        yield name, [part[name] for part in parts if name in part]

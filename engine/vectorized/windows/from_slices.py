@@ -8,9 +8,9 @@ from engine.aggregates.aggregate import COUNT
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME
 from engine.state.part_log import PartLog
-from engine.state.segments import ShardState, Tables, unpack
+from engine.state.segments import ShardState, Tables, joined, unpack
 from engine.vectorized.windows.blocks import forget_blocks
-from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds
 from engine.vectorized.windows.partials import WINDOW
 from engine.vectorized.windows.trigger_logic import END, FRESH, OPENED
 
@@ -40,7 +40,7 @@ def take_slices(config: WindowAggregate, state: ShardState, closed: int, before:
             parts.append({name: table.join(starts, how="cross") for name, table in log.read(part).items()})
     log.forget(log.parts)
     forget_blocks(state)
-    tables = {name: pl.concat(pieces, how="diagonal_relaxed") for name, pieces in tables_by_name(parts)}
+    tables = joined(parts)
     if SUMS not in tables:
         return {}
     folds, contents = Folds(config.aggregates), Tables()

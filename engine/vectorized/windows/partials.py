@@ -12,9 +12,9 @@ import polars as pl
 import polars.selectors as cs
 
 from engine.operators.windows import WindowAggregate
-from engine.state.segments import Tables
+from engine.state.segments import Tables, tables_by_name
 from engine.vectorized.beyond import BEYOND
-from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds
 from engine.windows.evictors import FROM_END, NEWEST
 
 WINDOW = PARTIAL

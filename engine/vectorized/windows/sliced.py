@@ -16,11 +16,11 @@ from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.segments import ShardState, Tables, joined, pack, tables_by_name, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.blocks import FEWEST_SLICES, BlockReader, Blocks
-from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds
 from engine.vectorized.windows.rates import RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices, rescale_slices
 
@@ -212,7 +212,7 @@ class SlicedWindows(Processor):
             window = pl.lit(end, pl.Int64).alias(END)
             for tables in reader.of_window(end):
                 parts.append({name: table.with_columns(window) for name, table in tables.items()})
-        return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in tables_by_name(parts)}
+        return joined(parts)
 
     def _windows(
         self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore, reader: BlockReader | None

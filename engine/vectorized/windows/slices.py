@@ -13,8 +13,8 @@ import polars as pl
 
 from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, Tables
-from engine.vectorized.windows.folds import PARTIAL, SUMS, tables_by_name
+from engine.state.segments import ShardState, Tables, joined
+from engine.vectorized.windows.folds import PARTIAL, SUMS
 
 MOST_PARTS = 16
 Merge = Callable[[Sequence[Tables]], Tables]
@@ -61,13 +61,13 @@ class SliceStore:
             pieces = self.pieces(single)
             if several:
                 pieces.append(self.merge(self.pieces(several)))
-            self.whole = _joined([self.whole, *pieces])
+            self.whole = joined([self.whole, *pieces])
             self.read |= missing
         return of_slices(self.whole, asked) if self.read - asked else self.whole
 
     def put(self, tables: Tables, starts: set[int]) -> None:
         """Replaces the tables of some slices."""
-        self.whole = _joined([of_slices(self.whole, self.read - starts), tables])
+        self.whole = joined([of_slices(self.whole, self.read - starts), tables])
         self.added = of_slices(self.added, self.fresh - starts)
         self.fresh -= starts
         self.read |= starts
@@ -135,11 +135,6 @@ def of_slices(tables: Tables, starts: Collection[int]) -> Tables:
 
 def _starts(tables: Tables) -> set[int]:
     return {start for table in tables.values() for start in table[PARTIAL].unique().to_list()}
-
-
-def _joined(parts: Sequence[Tables]) -> Tables:
-    """Concatenates sets of tables by their names."""
-    return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in tables_by_name(parts)}
 
 
 def _by_slice(tables: Tables, starts: set[int]) -> Iterable[tuple[int, Tables]]:

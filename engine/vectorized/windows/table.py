@@ -12,10 +12,9 @@ import polars as pl
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.segments import ShardState, Tables, joined, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
 from engine.vectorized.beyond import BEYOND
-from engine.vectorized.windows.folds import tables_by_name
 from engine.vectorized.windows.from_slices import PANES, REVISION, START, WINDOWS
 from engine.vectorized.windows.partials import WINDOW, Partials
 from engine.vectorized.windows.session_merging import merge_sessions
@@ -225,5 +224,4 @@ def rescale_windows(states: Rescaling) -> None:
             parts[-1][WINDOWS] = tables[WINDOWS].filter(kept)
             height += int(kept.sum())
         if height:
-            joined = {name: pl.concat(pieces, how="diagonal_relaxed") for name, pieces in tables_by_name(parts)}
-            state.put(SEGMENT, pack(joined))
+            state.put(SEGMENT, pack(joined(parts)))

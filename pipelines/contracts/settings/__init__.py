@@ -5,33 +5,21 @@ which overrides the default. A wrong setting stops the start with a message that
 """
 
 from pipelines.contracts.settings.detection import DetectorSettings, IncidentSettings
-from pipelines.contracts.settings.engine import EngineSettings
-from pipelines.contracts.settings.event_time import WatermarkSettings, WindowSettings
 from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.loading import load
 from pipelines.contracts.settings.notify import NotifySettings
-from pipelines.contracts.settings.servers import ElasticsearchSettings, EmbeddedSettings, KafkaSettings
-from pipelines.contracts.settings.tree import ArchiveSettings, BufferSettings, LogSettings, RetentionSettings, Settings
+from pipelines.contracts.settings.tree import LogSettings, Settings
 from pipelines.contracts.settings.web_servers import AccessSettings, ConsoleSettings, ViewSettings
 
 __all__ = [
     "AccessSettings",
-    "ArchiveSettings",
-    "BufferSettings",
     "ConsoleSettings",
     "DetectorSettings",
-    "ElasticsearchSettings",
-    "EmbeddedSettings",
-    "EngineSettings",
     "GatewaySettings",
     "IncidentSettings",
-    "KafkaSettings",
     "LogSettings",
     "NotifySettings",
-    "RetentionSettings",
     "Settings",
     "ViewSettings",
-    "WatermarkSettings",
-    "WindowSettings",
     "load",
 ]
