@@ -19,6 +19,16 @@ from engine.spec.duration import duration_ms
 Filter = dict[str, Any]
 
 _CLAUSE = re.compile(r'(not )?([^\s:"()]+) ?(:|>=) (\([^)]*\)|"(?:[^"\\]|\\.)*"|[^\s"()]+)')
+_DIRECT = {"max": "max", "min": "min", "average": "avg", "unique_count": "cardinality"}
+_TARGET_BARS, _MOST_BARS = 50, 100
+_S, _M, _H, _D = 1_000, 60_000, 3_600_000, 86_400_000
+_YEAR = 365 * _D
+_STEPS = (
+    (_YEAR, 30 * _D), (21 * _D, 7 * _D), (7 * _D, _D), (_D, 12 * _H), (6 * _H, 3 * _H), (2 * _H, _H),
+    (45 * _M, 30 * _M), (20 * _M, 10 * _M), (9 * _M, 5 * _M), (3 * _M, _M), (45 * _S, 30 * _S), (15 * _S, 10 * _S),
+    (7_500, 5 * _S), (5 * _S, _S), (500, 100),
+)  # fmt: skip
+"""(time for each of the wanted bars up to which an interval is taken, that interval), the longest first."""
 
 
 def filters(query: str) -> list[Filter]:
@@ -66,18 +76,6 @@ def _one(field: str, value: str) -> Filter:
         text = "*".join(re.sub(r"[^\w]", r"\\\g<0>", part) for part in value.split("*"))
         return {"query_string": {"fields": [field], "query": text}}
     return {"match": {field: value}}
-
-
-_DIRECT = {"max": "max", "min": "min", "average": "avg", "unique_count": "cardinality"}
-_TARGET_BARS, _MOST_BARS = 50, 100
-_S, _M, _H, _D = 1_000, 60_000, 3_600_000, 86_400_000
-_YEAR = 365 * _D
-_STEPS = (
-    (_YEAR, 30 * _D), (21 * _D, 7 * _D), (7 * _D, _D), (_D, 12 * _H), (6 * _H, 3 * _H), (2 * _H, _H),
-    (45 * _M, 30 * _M), (20 * _M, 10 * _M), (9 * _M, 5 * _M), (3 * _M, _M), (45 * _S, 30 * _S), (15 * _S, 10 * _S),
-    (7_500, 5 * _S), (5 * _S, _S), (500, 100),
-)  # fmt: skip
-"""(time for each of the wanted bars up to which an interval is taken, that interval), the longest first."""
 
 
 def interval(chosen: str, when: TimeRange) -> str:

@@ -35,6 +35,7 @@ _FORBIDDEN = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
+_SECONDS = 3.0
 
 
 class _Errors:
@@ -146,9 +147,6 @@ def forbidden(error: KafkaError, action: str, where: str, now: str) -> Newnormal
 def _reason(message: str) -> str:
     """An error of librdkafka without the name of its connection and its timing."""
     return message.partition(": ")[2].partition(" (after ")[0] or message
-
-
-_SECONDS = 3.0
 
 
 def certificate_problem(address: str, options: dict[str, Any], timeout: float = _SECONDS) -> str:

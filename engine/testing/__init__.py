@@ -7,9 +7,8 @@
 repeated. `RESTART` stops and restores the job. Neither changes any result.
 """
 
-from engine.testing.bounded import bounded
 from engine.testing.driven import Driven
-from engine.testing.runners import RUNNERS, Run, run, run_all
+from engine.testing.runners import RUNNERS, Run, bounded, run, run_all
 from engine.testing.scripted_stream import ABORT, RESTART, Batch, Sentinel, TestStream
 
 __all__ = [

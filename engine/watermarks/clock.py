@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from engine.spec.duration import NEVER
 
+Observed = Sequence[tuple[int, int, int]]
+"""Lateness of some records as a map task sees it, in rows of three: the greatest event time up to a record, how far the
+record lies behind it, and the number of such records. The first two are in units of the strategy's resolution."""
+
 
 @dataclass
 class PartitionClock:
@@ -48,11 +52,6 @@ def is_idle(clock: PartitionClock, idle_after: int) -> bool:
     True
     """
     return clock.last - clock.last_record >= idle_after
-
-
-Observed = Sequence[tuple[int, int, int]]
-"""Lateness of some records as a map task sees it, in rows of three: the greatest event time up to a record, how far the
-record lies behind it, and the number of such records. The first two are in units of the strategy's resolution."""
 
 
 @dataclass(frozen=True)

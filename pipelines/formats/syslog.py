@@ -39,6 +39,29 @@ _UBIQUITI = re.compile(
     r"(?:(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?)?(?P<text>.*)",
     re.DOTALL,
 )
+_PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
+_5424 = re.compile(
+    _PRIORITY + r"1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) \S+ \S+ "
+    r'(?P<data>-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*+\])++)(?: (?P<text>.*))?',
+    re.DOTALL,
+)
+"""Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
+_3164 = re.compile(
+    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?: [A-Z]{3,4})?(?: [0-9]{4})?"
+    r"|[0-9]{4}-\S+) (?P<host>\S*[^\s:]) "
+    r"(?:(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?)?(?P<text>.*)",
+    re.DOTALL,
+)
+_NO_HOST = re.compile(
+    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-\S+) "
+    r"(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?(?P<text>.*)",
+    re.DOTALL,
+)
+"""Without a host name, as HAProxy, Docker and /dev/log write it: what stands in its place is a tag, which ends with a
+colon or has a process id in brackets. A host's name can have neither."""
+_FRAME = re.compile(rb"([1-9][0-9]{0,5}) (?=<)")
+_MARK = "\ufeff"
+_ACCEPTED = "accepted: <34>1 2026-11-21T00:27:00Z host program pid id - text, or <34>Nov 21 00:27:00 host program: text"
 
 
 def _of_device(message: str) -> _DeviceLine | None:
@@ -67,31 +90,6 @@ def _fortinet(priority: int, text: str) -> _DeviceLine:
         offset = f"{zone[:3]}:{zone[-2:]}" if re.fullmatch(r"[+-][0-9]{4}", zone) else ""
         time = f"{date}T{clock}{offset}" if date and clock else "-"
     return time, pairs.get("devname") or pairs.get("devid", ""), pairs.get("type") or "fortigate", priority, rest
-
-
-_PRIORITY = r"<(?P<priority>[0-9]{1,3})>"
-_5424 = re.compile(
-    _PRIORITY + r"1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) \S+ \S+ "
-    r'(?P<data>-|(?:\[(?:[^\]"\\]++|\\.|"(?:[^"\\]++|\\.)*+")*+\])++)(?: (?P<text>.*))?',
-    re.DOTALL,
-)
-"""Possessive, as the repetitions of a group are otherwise all remembered, at 200 bytes each."""
-_3164 = re.compile(
-    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?: [A-Z]{3,4})?(?: [0-9]{4})?"
-    r"|[0-9]{4}-\S+) (?P<host>\S*[^\s:]) "
-    r"(?:(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?)?(?P<text>.*)",
-    re.DOTALL,
-)
-_NO_HOST = re.compile(
-    _PRIORITY + r"(?P<time>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-\S+) "
-    r"(?P<program>[^\s:\[]{1,100})(?:\[[^\]\s]*\])?: ?(?P<text>.*)",
-    re.DOTALL,
-)
-"""Without a host name, as HAProxy, Docker and /dev/log write it: what stands in its place is a tag, which ends with a
-colon or has a process id in brackets. A host's name can have neither."""
-_FRAME = re.compile(rb"([1-9][0-9]{0,5}) (?=<)")
-_MARK = "\ufeff"
-_ACCEPTED = "accepted: <34>1 2026-11-21T00:27:00Z host program pid id - text, or <34>Nov 21 00:27:00 host program: text"
 
 
 def _of_windows(error: UnicodeError) -> tuple[str, int]:

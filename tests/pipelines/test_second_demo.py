@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from datagen.simulator import SimulatorConfig, demo, simulate
-from engine.testing.bounded import bounded
+from engine.testing.runners import bounded
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import load
 from pipelines.jobs.detectors.metrics.detection import Detection

@@ -21,6 +21,8 @@ from engine.vectorized.windows.session_merging import merge_sessions
 from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, TriggerLogic, TriggerMoment
 
 RETRACTION = "retraction"
+SEGMENT = "windows"
+_EMITTED = "#emitted"
 
 
 class Retractions:
@@ -50,10 +52,6 @@ class Retractions:
         if self.rows is not None:
             numbers = pl.Series(WINDOW, to[self.rows[WINDOW].to_numpy()], pl.Int64)
             self.rows = self.rows.with_columns(numbers).filter(pl.col(WINDOW) >= 0)
-
-
-SEGMENT = "windows"
-_EMITTED = "#emitted"
 
 
 class WindowTable:

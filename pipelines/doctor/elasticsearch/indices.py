@@ -41,6 +41,24 @@ _ABSENT = _kind(
     "there are indices, but no index template: the next day's index would get no types and not join the alias",
     "restart the sink (`newnormal run`), which writes its template",
 )
+_TAKEN = _kind(
+    "INDEX_NAME_TAKEN",
+    Severity.BROKEN,
+    "an index has the name of the alias: the sink does not start",
+    "choose another `elasticsearch.index`, or delete that index",
+)
+_NONE = _kind(
+    "ALIAS_EMPTY",
+    Severity.BROKEN,
+    "there are indices with documents, but the alias shows none: console, Kibana and Grafana are empty",
+    "`newnormal promote v1`, or the version that readers are to see",
+)
+_SEVERAL = _kind(
+    "ALIAS_SHOWS_SEVERAL",
+    Severity.BROKEN,
+    "the alias shows indices of several versions: each anomaly is seen more than once",
+    "`newnormal promote` of the version that readers are to see; a repetition completes it",
+)
 
 
 def stored(settings: Settings) -> tuple[tuple[str, str, type[Record]], ...]:
@@ -106,26 +124,6 @@ def _unknown(ours: dict[str, Any], there: dict[str, Any], path: str = "") -> lis
 
 def _type(field: dict[str, Any]) -> str:
     return str(field.get("type", "object"))
-
-
-_TAKEN = _kind(
-    "INDEX_NAME_TAKEN",
-    Severity.BROKEN,
-    "an index has the name of the alias: the sink does not start",
-    "choose another `elasticsearch.index`, or delete that index",
-)
-_NONE = _kind(
-    "ALIAS_EMPTY",
-    Severity.BROKEN,
-    "there are indices with documents, but the alias shows none: console, Kibana and Grafana are empty",
-    "`newnormal promote v1`, or the version that readers are to see",
-)
-_SEVERAL = _kind(
-    "ALIAS_SHOWS_SEVERAL",
-    Severity.BROKEN,
-    "the alias shows indices of several versions: each anomaly is seen more than once",
-    "`newnormal promote` of the version that readers are to see; a repetition completes it",
-)
 
 
 def aliases(context: Context) -> list[Finding]:

@@ -66,6 +66,13 @@ _REFUSALS = {
         ),
     )
 }
+_LOCKED = _kind(
+    "LOCKED_BY_DEAD_PROCESS",
+    Severity.BROKEN,
+    "the process that locked a job's checkpoint has ended, but a child of it still has the lock: a start ends with "
+    "`ALREADY_RUNNING`",
+    "end the process that is named; `fuser FILE` also shows it",
+)
 
 
 def layouts(context: Context) -> list[Finding]:
@@ -99,15 +106,6 @@ def _asked(check: Callable[[], object]) -> list[Finding]:
             raise
         return [Finding(_REFUSALS[error.code], error.what, error.where, error.accepted)]
     return []
-
-
-_LOCKED = _kind(
-    "LOCKED_BY_DEAD_PROCESS",
-    Severity.BROKEN,
-    "the process that locked a job's checkpoint has ended, but a child of it still has the lock: a start ends with "
-    "`ALREADY_RUNNING`",
-    "end the process that is named; `fuser FILE` also shows it",
-)
 
 
 def locks(context: Context) -> list[Finding]:

@@ -18,6 +18,17 @@ from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, link, single
 from pipelines.notify.news import News
 
+_COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
+_OVER = "#2e7d32"
+_NOTHING = "\u200b"
+"""A space without width."""
+_MARKUP = re.compile(r"(?<![^\W_])@(?=\w)|\](?=[(\[:])|!(?=\[)|:(?=//)|\b(?:www|mailto|tel)(?=[.:])", re.IGNORECASE)
+"""After which a space without width makes no link, picture or call of what follows."""
+_STANDS_MS = 3_600_000
+"""An alert ends by itself so long after it was last sent, milliseconds; `repeat` sends it again long before."""
+_TEST_STANDS_MS = 60_000
+"""The same for the alert of a test."""
+
 
 class WebhookSender(Sender[WebhookChannel]):
     """Sends each message as one JSON object: docs/notifications.md has its fields."""
@@ -31,14 +42,6 @@ class WebhookSender(Sender[WebhookChannel]):
     def _incident(self, news: News) -> dict[str, Any]:
         known = {"id": news.id, "state": news.state, "incident": orjson.loads(news.incident.to_json())}
         return known | ({"link": link(news.incident, self._settings)} if self._settings.console else {})
-
-
-_COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
-_OVER = "#2e7d32"
-_NOTHING = "\u200b"
-"""A space without width."""
-_MARKUP = re.compile(r"(?<![^\W_])@(?=\w)|\](?=[(\[:])|!(?=\[)|:(?=//)|\b(?:www|mailto|tel)(?=[.:])", re.IGNORECASE)
-"""After which a space without width makes no link, picture or call of what follows."""
 
 
 class SlackSender(Sender[SlackChannel]):
@@ -65,13 +68,6 @@ class SlackSender(Sender[SlackChannel]):
         attachment = {"color": _OVER if over else _COLORS[worst], "text": message.text, "footer": message.id}
         body = {"text": message.title, "attachments": [{**attachment, "fallback": message.title}]}
         return post(self._name, self._channel, body, {})
-
-
-_STANDS_MS = 3_600_000
-"""An alert ends by itself so long after it was last sent, milliseconds; `repeat` sends it again long before."""
-
-_TEST_STANDS_MS = 60_000
-"""The same for the alert of a test."""
 
 
 class AlertmanagerSender(Sender[AlertmanagerChannel]):

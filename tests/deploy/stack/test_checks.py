@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.compose import checks
+from deploy.compose import starting
 from deploy.compose.containers import Container
 from deploy.compose.project import Port
 from deploy.embedded.ports import HOST
@@ -18,18 +18,18 @@ GB = 1 << 30
 def test_a_port_at_which_another_program_listens_is_named_with_the_variable_that_changes_it() -> None:
     with socket.create_server((HOST, 0)) as other:
         number = int(other.getsockname()[1])
-        (error,) = checks.taken([Port("pipeline", HOST, number)])
+        (error,) = starting.taken([Port("pipeline", HOST, number)])
         assert error.code == "STACK_PORT_TAKEN"
         assert str(number) in error.what and "CONSOLE_PORT" in error.where
-        assert list(checks.taken([Port("pipeline", HOST, number)], ours=[number])) == [], "the stack itself has it"
-    assert list(checks.taken([Port("pipeline", HOST, number)])) == [], "it is free again"
+        assert list(starting.taken([Port("pipeline", HOST, number)], ours=[number])) == [], "the stack itself has it"
+    assert list(starting.taken([Port("pipeline", HOST, number)])) == [], "it is free again"
 
 
 def test_too_little_memory_is_told_with_what_is_needed_and_what_there_is() -> None:
-    error = checks.short_of_memory(6 * GB, 4 * GB)
+    error = starting.short_of_memory(6 * GB, 4 * GB)
     assert error is not None and error.code == "STACK_MEMORY"
     assert "6.0 GB" in error.what and "4.0 GB" in error.what
-    assert checks.short_of_memory(4 * GB, 4 * GB) is None
+    assert starting.short_of_memory(4 * GB, 4 * GB) is None
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,18 @@ def test_too_little_memory_is_told_with_what_is_needed_and_what_there_is() -> No
 def test_a_low_map_count_is_told_with_the_command_that_raises_it(tmp_path: Path, content: str, low: bool) -> None:
     file = tmp_path / "max_map_count"
     file.write_text(content)
-    error = checks.low_map_count(file)
+    error = starting.low_map_count(file)
     assert (error is not None) == low
     assert error is None or "sysctl -w vm.max_map_count=262144" in error.accepted
-    assert checks.low_map_count(tmp_path / "absent") is None
+    assert starting.low_map_count(tmp_path / "absent") is None
 
 
 def test_everything_that_is_wrong_is_told_at_once_and_only_what_concerns_the_engine() -> None:
     with socket.create_server((HOST, 0)) as other:
         port = {"published": str(other.getsockname()[1]), "host_ip": HOST}
         services = {"kafka": {"ports": [port], "mem_reservation": str(2 * GB)}}
-        here = [error.code for error in checks.problems(services, GB, (), embedded=True)]
-        elsewhere = [error.code for error in checks.problems(services, GB, (), local=False)]
+        here = [error.code for error in starting.problems(services, GB, (), embedded=True)]
+        elsewhere = [error.code for error in starting.problems(services, GB, (), local=False)]
     assert here == ["STACK_PORT_TAKEN", "STACK_MEMORY"]
     assert elsewhere == ["STACK_MEMORY"], "ports and kernel of another machine cannot be seen from here"
 

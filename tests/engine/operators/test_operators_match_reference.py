@@ -28,7 +28,7 @@ from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.job import Job
 from engine.spec.operator import Progress, Row
 from engine.stream import Stream
-from engine.testing.bounded import bounded
+from engine.testing.runners import bounded
 from engine.windows import Sliding, Tumbling
 from tests.engine.operators.conftest import (
     Check,

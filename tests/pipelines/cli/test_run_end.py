@@ -7,7 +7,7 @@ import pytest
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
-from pipelines.cli import run_end
+from pipelines.cli.run import show_end
 from pipelines.contracts.settings import Settings
 from pipelines.runtime.driver import Driver
 
@@ -27,7 +27,7 @@ def ended(settings: Settings, *jobs: str, dead: int = 0) -> Driver:
 
 def said(driver: Driver, capsys: pytest.CaptureFixture[str], **given: bool) -> list[list[str]]:
     """The words of each line that is printed."""
-    run_end.show(driver, **({"servers_stopped": False} | given))
+    show_end(driver, **({"servers_stopped": False} | given))
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 

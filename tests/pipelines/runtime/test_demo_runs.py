@@ -9,7 +9,7 @@ import polars as pl
 from datagen.simulator import demo
 from datagen.simulator.topology import Topology
 from pipelines.contracts.globs import matches
-from pipelines.runtime.demo_runs import Runs
+from pipelines.runtime.demo import Runs
 
 NOW, MINUTE, STEP = 1_800_000_000_000, 60_000, 10_000
 
