@@ -91,7 +91,8 @@ def send(
     """
     stop, clock, sent = stop or threading.Event(), clock or WallClock(), 0
     frame, due = programme.frame, programme.due
-    cuts = np.unique(np.concatenate([_ticks(due), np.arange(0, len(due), _ROWS), [len(due)]]))
+    ticks = np.flatnonzero(np.diff(due // _TICK_MS)) + 1  # where a new tick of the wall clock begins
+    cuts = np.unique(np.concatenate([ticks, np.arange(0, len(due), _ROWS), [len(due)]]))
     for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         clock.wait_until(int(due[end - 1]), stop)
         if stop.is_set():
@@ -102,8 +103,3 @@ def send(
             progress(sent, frame.height)
     sink.flush()
     return sent
-
-
-def _ticks(due: Instants) -> Instants:
-    """Where a new tick of the wall clock begins."""
-    return np.flatnonzero(np.diff(due // _TICK_MS)) + 1

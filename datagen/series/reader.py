@@ -87,7 +87,7 @@ def _parse(path: Path, reading: Reading) -> Parsed:
     left = [name for name in columns.values if name not in used] if not columns.chosen else []
     labels = _labels(rows.hstack(table.frame.select(pl.col(left).name.prefix("\0"))), left, table.labels)
     instance = _instance(table.frame, labels).alias(INSTANCE)
-    notes = (*_comma(comma), *times.notes)
+    notes = (*(["the decimal mark is a comma"] if comma else ()), *times.notes)
     return Parsed(table, columns, texts, rows.with_columns(instance), used, labels, notes)
 
 
@@ -146,7 +146,3 @@ def _numbers(table: CsvTable, columns: ColumnRoles, reading: Reading) -> tuple[p
     of_text |= dict(zip(names, read.texts, strict=True))
     numbers |= dict(zip(names, read.values, strict=True))
     return pl.DataFrame(of_text), pl.DataFrame(numbers), bool(read.comma.any())
-
-
-def _comma(comma: bool) -> list[str]:
-    return ["the decimal mark is a comma"] if comma else []

@@ -116,7 +116,6 @@ def _chain(config: Chain) -> Lines:
 
 @describe.register
 def _windows(config: WindowAggregate) -> Lines:
-    """The description of a windowed aggregation."""
     lateness = config.allowed_lateness
     if config.shared:
         length, kept = map(duration_text, (config.sliding.slice_ms, SlicedWindows(config).retention))

@@ -208,7 +208,6 @@ def _json_type(record: type[Record], texts: bool) -> pl.Struct:
 
 @cache
 def _instants(record: type[Record]) -> tuple[str, ...]:
-    """The columns that are instants."""
     fields = record.model_fields.items()
     return tuple(name for name, info in fields if any(isinstance(mark, TimeMs) for mark in info.metadata))
 

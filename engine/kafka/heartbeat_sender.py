@@ -107,7 +107,6 @@ class HeartbeatSender:
             self.stopping.wait(self.every)
 
     def _due(self) -> bool:
-        """Whether heartbeats are to be sent now."""
         if self.ends is None:
             return True
         ends, before = self.ends(), self._ended

@@ -66,7 +66,6 @@ def _(window: Calendar, time: int) -> list[tuple[int, int]]:
 
 
 def _is_first(unit: str, day: date) -> bool:
-    """Whether a period begins on a day."""
     if unit == "week":
         return day.isoweekday() == 1
     months = {"month": range(1, 13), "quarter": (1, 4, 7, 10), "year": (1,)}

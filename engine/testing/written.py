@@ -59,7 +59,6 @@ class Written:
 
 
 def _rows(output: Output, value: bytes) -> list[Row]:
-    """The records of one message."""
     if output.format == "json":
         return [json.loads(value)]
     rows: list[Row] = columnar.decode(value, output.record.arrow_schema())[0].to_pylist()

@@ -239,7 +239,6 @@ def _try(settings: Settings, since: str, versions: str) -> None:
 
 
 def _site(settings: Settings, versions: str) -> Site:
-    """The installation that settings describe."""
     from dashboards.panels import Site
 
     step = settings.window.step_ms

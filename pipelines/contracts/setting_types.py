@@ -100,7 +100,6 @@ def is_address(text: str) -> bool:
 
 
 def _is_series_glob(text: str) -> bool:
-    """True for a glob of machine/metric."""
     machine, slash, metric = text.strip().partition("/")
     usable = bool(machine and slash and metric) and text == text.strip() and text.isprintable() and len(text) <= LONGEST
     return usable and len(matches(text, pl.Series([""]))) == 1

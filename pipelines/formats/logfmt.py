@@ -69,7 +69,6 @@ class LogfmtDecoder(TextLogDecoder):
 
 
 def _meant(values: pl.Series) -> pl.Series:
-    """Values without their quotes."""
     quoted = values.str.starts_with('"')
     if not quoted.any():
         return values

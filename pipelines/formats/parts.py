@@ -70,7 +70,6 @@ _UNKNOWN = _Field(False, None, 0)
 
 @cache
 def _fields(kind: Descriptor) -> dict[int, _Field]:
-    """The fields of a type of message, by number."""
     return {
         field.number: _Field(
             field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED,

@@ -145,7 +145,6 @@ def if_same(decoder: Decoder, value: bytes, records: Collection[int], part: byte
 
 
 def _records(decoder: Decoder, value: bytes) -> pa.Table:
-    """The records of a message."""
     return decoder.decode(Messages.of([value])).records
 
 

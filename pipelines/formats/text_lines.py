@@ -82,7 +82,6 @@ def _may_span(text: pl.Expr) -> pl.Expr:
 
 
 def _bytes_without_breaks(text: pl.Expr) -> pl.Expr:
-    """The bytes of a text without its line ends."""
     return text.str.len_bytes() - text.str.count_matches("\n", literal=True)
 
 

@@ -131,7 +131,6 @@ class Influx(Protocol):
 
 
 def _is_log(body: Body) -> bool:
-    """Whether the measurements of a body are log lines."""
     return LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
 
 

@@ -61,7 +61,6 @@ def are_plain(stamps: list[int], unit: int) -> bool:
 
 
 def _impossible(stamps: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.bool_]:
-    """Whether each timestamp cannot be in the unit."""
     meant = stamps.astype(np.float64) * (unit / _MS)
     return (meant < _EARLIEST) | (meant > _LATEST)
 

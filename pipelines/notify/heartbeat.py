@@ -72,7 +72,6 @@ class Heartbeat(threading.Thread):
         return "" if answer.is_success else f"a sign of life was not taken: status {answer.status_code}"
 
     def _tell(self, trouble: str) -> None:
-        """Logs what has changed."""
         if trouble and trouble != self._logged:
             log.warning(trouble)
         elif self._logged and not trouble:

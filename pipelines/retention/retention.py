@@ -116,7 +116,8 @@ class Retention:
             return
         before, client = now - duration_ms(kept), self._client()
         try:
-            bases = [(v, base) for v in versions for base in _bases(self._settings.of(v.names))]
+            its = [(v, self._settings.of(v.names)) for v in versions]
+            bases = [(v, base) for v, settings in its for base in (settings.index, settings.incident_index)]
             for version, base in bases:
                 partition = Partition(base, 0)
                 try:
@@ -233,11 +234,6 @@ def _of(offsets: Mapping[str, Mapping[str, int]], topic: str) -> dict[int, int]:
 def _from(writes: Iterable[Write], places: Mapping[int, int]) -> set[str]:
     """The days of which the archive has records in messages from some offsets on."""
     return {day for w in writes if any(end > places.get(p, 0) for p, end in w.end.items()) for day in w.days}
-
-
-def _bases(settings: Settings) -> tuple[str, ...]:
-    """First parts of the names of all indices of a version."""
-    return settings.index, settings.incident_index
 
 
 def index_end(name: str) -> int | None:

@@ -77,7 +77,10 @@ def common(settings: Settings) -> list[Acl]:
     found = [Acl("topic", settings.topic(topics.LEDGER), "Read")]
     found += [Acl("topic", settings.topic(topics.VERSIONS), operation) for operation in ("Read", "Write")]
     found.append(Acl("group", f"{settings.owner}newnormal.owners", "Read"))
-    return found + [Acl("topic", each, "Create") for each in _created(settings)] + _described(settings)
+    # topics are listed only to those who may describe them; one that is not listed would be created anew
+    return found + [
+        Acl("topic", each, operation) for operation in ("Create", "Describe") for each in _created(settings)
+    ]
 
 
 def of_console(settings: Settings) -> list[Acl]:
@@ -115,11 +118,6 @@ def needed(settings: Settings, jobs: Collection[str]) -> list[Acl]:
 
 def _created(settings: Settings) -> list[str]:
     return [*dict.fromkeys([*(settings.reads(name) for name in TOPICS), settings.topic(topics.VERSIONS)])]
-
-
-def _described(settings: Settings) -> list[Acl]:
-    """Topics are listed only to those who may describe them; one that is not listed would be created anew."""
-    return [Acl("topic", name, "Describe") for name in _created(settings)]
 
 
 BEGIN = "<!-- acls: written by `newnormal docs` from pipelines/runtime/acls.py -->"

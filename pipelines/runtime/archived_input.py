@@ -98,7 +98,6 @@ class ArchivedInput:
         return self._settings.engine.on_missing_offsets == "archive" or reads_archive(self._checkpoints / job)
 
     def _archives(self, topics: Sequence[str]) -> bool:
-        """Whether there is an archive of all of some topics."""
         return set(topics) <= {folder.topic for folder, _ in archived(self._settings)}
 
     def _next(self, job: str, topics: Sequence[str], starts: Offsets) -> Places:

@@ -240,7 +240,6 @@ class SlicedWindows(Processor):
         return self.folds.with_tables(result, read, by).sort(END, *self.key)
 
     def _first(self, ends: list[int], slices: SliceStore, reader: BlockReader | None) -> pl.DataFrame:
-        """The first results of the windows with these ends."""
         zero, timing = pl.lit(0, pl.Int64), pl.lit("on_time").alias(TIMING)
         results = self._windows(ends, None, slices, reader).drop(COUNT)
         return results.with_columns(zero.alias(REVISION), zero.alias(PANE), timing)

@@ -160,7 +160,7 @@ def compare(
     shown = []
     for alarm in instructive(alarms, one, two).to_dicts():
         inside = [
-            reason(version.name, _during(verdicts, alarm), version.threshold, sparse=sparse)
+            reason(version.name, around(verdicts, alarm, 0), version.threshold, sparse=sparse)
             for version, verdicts, sparse in zip((first, second), (one, two), times.sparse, strict=True)
         ]
         shown.append(Difference(alarm, (inside[0], inside[1])))
@@ -197,10 +197,6 @@ def around(verdicts: pl.DataFrame, alarm: dict[str, Any], margin: int) -> pl.Dat
     series = (pl.col("entity") == alarm["entity"]) & (pl.col("metric") == alarm["metric"])
     inside = (pl.col("window_end") > alarm["start"] - margin) & (pl.col("window_start") < alarm["end"] + margin)
     return verdicts.filter(series & inside)
-
-
-def _during(verdicts: pl.DataFrame, alarm: dict[str, Any]) -> pl.DataFrame:
-    return around(verdicts, alarm, 0)
 
 
 def _months(windows: pl.DataFrame) -> float:

@@ -167,7 +167,6 @@ class ArchiveWriter:
 
 
 def _by_day(records: pa.Table, time: str) -> Sequence[tuple[str, pa.Table]]:
-    """The records of each day, in their order."""
     numbers = records[time].to_numpy() // DAY_MS
     days = np.unique(numbers)
     if len(days) == 1:

@@ -63,7 +63,7 @@ class ViewClient:
         """
         answers = [self._asked(url + path, query) for url in self._urls[:1]]
         for url in self._urls[1:]:
-            if not _is_elsewhere(answers[-1]):
+            if answers[-1].status_code != httpx.codes.MISDIRECTED_REQUEST:
                 break
             answers.append(self._asked(url + path, query))
         return _accepted(answers[-1])
@@ -95,10 +95,6 @@ class ViewClient:
             accepted = "the URL of a running view: `newnormal view` starts one"
             raise NewnormalError("VIEW_UNREACHABLE", str(error) or type(error).__name__, url, accepted) from None
         return answer
-
-
-def _is_elsewhere(answer: httpx.Response) -> bool:
-    return answer.status_code == httpx.codes.MISDIRECTED_REQUEST
 
 
 def _accepted(answer: httpx.Response) -> dict[str, Any]:

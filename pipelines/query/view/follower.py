@@ -205,7 +205,7 @@ class Follower:
                     "skipping a message", topic=message.topic(), offset=message.offset(), reason=str(error)[:200]
                 )
         puts.update(newest(verdicts, self.database))
-        counts = {at: place.counts for (topic, at), place in places.items() if self._is_state(topic)}
+        counts = {at: place.counts for (topic, at), place in places.items() if self._names[topic] == topics.STATE}
         take_states(self.database, last, counts, puts, gone)
         puts.update(machines.entries(self.database))
         places = self._with_ends(places)
@@ -227,9 +227,6 @@ class Follower:
             _, high = self._reader.get_watermark_offsets(TopicPartition(*at), cached=True)
             place.end = max(place.end, place.next, high)  # the cached offset is below 0 until the first answer
         return places
-
-    def _is_state(self, topic: str) -> bool:
-        return self._names[topic] == topics.STATE
 
     def _take(
         self,
