@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from engine.aggregates import AnyAggregate, Rate, Signed
-from engine.aggregates.result_types import result_types
+from engine.aggregates.check import result_types
 from engine.spec.columns import check_names, require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError

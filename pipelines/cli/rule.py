@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import polars as pl
@@ -14,10 +15,11 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
+from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, with_kafka
-from pipelines.cli.rule_options import RuleOptions, defines_a_rule
 from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
+from pipelines.contracts.limits import limit
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
 from pipelines.contracts.settings import Settings, load
@@ -26,14 +28,89 @@ from pipelines.query import control_topics as operators
 from pipelines.query.recent_windows import recent_windows
 from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
 
+_HOW = "in the unit of the metric, or 95%, or 20G"
 app = typer.Typer(
     help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
     no_args_is_help=True,
 )
-
 _WHEN = "ISO 8601, 'now', or a time from now such as +2h or -10m"
 Name = Annotated[str, typer.Argument(help="Name of the rule; a rule of the same name is replaced.")]
 At = Annotated[str, typer.Option(help=f"Event time of the command; it has no effect before: {_WHEN}.")]
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """What the options say.
+
+    Args:
+        fields: The fields of the rule, by name.
+        percentages: The options that compare values with a percentage, and so must be about ratios.
+    """
+
+    fields: dict[str, object]
+    percentages: tuple[str, ...] = ()
+
+
+def _options(
+    *,
+    entity: Annotated[str, typer.Option(help="The machines, as a glob of * and ?.")] = "*",
+    metric: Annotated[
+        str, typer.Option(help="The metrics, as a glob; * also matches _machine, the joined verdict.")
+    ] = "*",
+    dates: Annotated[
+        list[str] | None, typer.Option("--date", help="The rule applies only on this day, YYYY-MM-DD; repeatable.")
+    ] = None,
+    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
+    above: Annotated[str | None, typer.Option(help=f"The rule applies only to values above this one, {_HOW}.")] = None,
+    below: Annotated[str | None, typer.Option(help=f"The rule applies only to values below this one, {_HOW}.")] = None,
+    skip_result: Annotated[bool, typer.Option("--skip-result", help="Do not report the windows.")] = False,
+    skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Do not learn from the windows.")] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Report the windows as an anomaly, whatever their score.")
+    ] = False,
+    weekend: Annotated[bool, typer.Option("--weekend", help="Treat the windows as those of a weekend.")] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Report only values above (up) or below (down) the typical one.")
+    ] = None,
+    min_change: Annotated[
+        str | None, typer.Option(help=f"Report only values that differ from the typical one by this or more, {_HOW}.")
+    ] = None,
+    min_change_share: Annotated[
+        str | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 or 10%.")
+    ] = None,
+    store: Annotated[
+        bool, typer.Option("--store", help="Write the verdicts on all windows, also with detector.emit = context.")
+    ] = False,
+) -> RuleOptions:
+    """The fields of a rule that the options give.
+
+    Raises:
+        NewnormalError: ``RULE_INVALID`` if a limit is none.
+    """
+    texts = {"above": above, "below": below, "min_change": min_change, "min_change_share": min_change_share}
+    read = {name: limit(text, _option(name)) for name, text in texts.items() if text is not None}
+    percentages = tuple(_option(name) for name, it in read.items() if it.percent and name != "min_change_share")
+    fields = {
+        "entity": entity,
+        "metric": metric,
+        "dates": dates,
+        "timezone": timezone,
+        "skip_result": skip_result,
+        "skip_learning": skip_learning,
+        "report": report,
+        "weekend": weekend,
+        "only": only,
+        "store": store,
+    }
+    return RuleOptions(fields | {name: it.value for name, it in read.items()}, percentages)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+defines_a_rule = option_set("options", _options)
+"""A decorator: gives a command the options of a rule; the command gets a `RuleOptions` as its argument ``options``."""
 
 
 @app.command()

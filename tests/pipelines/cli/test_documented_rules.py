@@ -15,7 +15,7 @@ import typer
 from datagen.agent import Agent
 from datagen.simulator.catalogue import METRICS
 from pipelines.cli import rule as rules
-from pipelines.cli.rule_options import _options
+from pipelines.cli.rule import _options
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import Settings
