@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,11 @@ hypothesis.register_profile("no shrinking", derandomize=True, deadline=None, pha
 hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 """Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones. With
 ``no shrinking``, which mutants are judged with, the first example that fails is not simplified."""
+
+
+_STATE = tempfile.TemporaryDirectory(prefix="newnormal-state-")
+os.environ["NEWNORMAL_STATE_DIR"] = _STATE.name
+"""The state folder where a test names none: that of the developer may have numbers with which a demo began there."""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

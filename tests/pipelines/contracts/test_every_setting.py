@@ -119,7 +119,8 @@ def test_and_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_and_in_the_file(name: str, elsewhere: Path) -> None:
+def test_and_in_the_file(name: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(variable(name), raising=False)
     table, _, leaf = name.rpartition(".")
     value = '"\\u0007 nothing accepts this \\u001b[31m"'
     (elsewhere / "newnormal.toml").write_text((f"[{table}]\n" if table else "") + f"{leaf} = {value}\n")
