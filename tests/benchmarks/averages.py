@@ -111,6 +111,7 @@ def start(
     """Starts the row-mode query: JSON in, JSON out."""
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     lines = (

@@ -31,6 +31,7 @@ def start(
     """Starts it, tuned as PLATFORM.md found best: in-memory state, two shuffle partitions, large fetches."""
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDER)
     value = F.col("value")

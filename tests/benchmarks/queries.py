@@ -100,6 +100,7 @@ class Queries:
     def ours(self, name: str, job: Job, records: int, batch: int, since: float = 0.0) -> float:
         """The rate of a job of ours, which writes topic ``name``; arguments as those of `theirs`."""
         self.spark.conf.set("spark.sql.codegen.wholeStage", "false")
+        self.spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         self.spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
         self.spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
         messages = sum(self.messages(topic) for topic in job.topics)
