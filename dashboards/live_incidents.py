@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.quantities import clock_time
-from engine.explain.printing import cell, visible
+from engine.printing import cell, visible
 from engine.spec.duration import iso
+from pipelines.contracts.quantities.cells import clock_time
 
 _STYLES = {"critical": "bold red", "major": "red", "minor": "yellow", "warning": "cyan"}
 _OVER = ("resolved", "merged")

@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dashboards.live_incidents import IncidentLines, incidents_table
-from dashboards.quantities import clock_time, latency, size, value
 from dashboards.status import JobStatus, PipelineStatus, Progress
-from engine.explain.printing import cell, visible
+from engine.printing import cell, visible
 from engine.spec.duration import iso
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.cells import clock_time, latency, size, value
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records.novelty import JOINED
 
 _STYLES = {

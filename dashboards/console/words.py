@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.console.search import Document
 from pipelines.contracts.explanations.change import changed
-from pipelines.contracts.explanations.quantities import Scale
+from pipelines.contracts.quantities.words import Scale
 from pipelines.contracts.records.novelty import JOINED
 
 _NAMED = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.explain.printing import visible
+from engine.printing import visible
 
 NAMED = 5
 """How many lines are named for each reason."""

@@ -14,9 +14,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.tree import Tree
 
-from engine.explain.printing import cell, visible
 from engine.operators.chain import Chain
 from engine.operators.windows import WindowAggregate
+from engine.printing import cell, visible
 from engine.spec.duration import duration_text
 from engine.spec.job import Job
 from engine.spec.operator import Operator

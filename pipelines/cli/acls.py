@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import AsJson, Namespace
 from pipelines.contracts.settings import load

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_servers

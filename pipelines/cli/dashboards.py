@@ -13,7 +13,7 @@ from rich.console import Console
 
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.duration import duration_ms
 from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_namespace

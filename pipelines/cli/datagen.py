@@ -15,7 +15,7 @@ from datagen.simulator import demo as demo_config
 from datagen.simulator import simulate as run_simulation
 from datagen.wall_clock import WallClock
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.duration import duration_ms, epoch_ms, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli.input_commands import To, agents_sink, progress_bar, saying, sink_of, speed_of, stopping, with_broker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from engine.clock import now_ms
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows

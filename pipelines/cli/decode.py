@@ -10,7 +10,7 @@ import orjson
 import typer
 
 from engine.clock import now_ms
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from engine.spec.time_bounds import TimeBounds
 from pipelines.cli import rows

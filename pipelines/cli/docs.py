@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from deploy.embedded import services
 from deploy.embedded.endpoints import Endpoints
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.errors import NewnormalError
 from pipelines.cli.hints import hint
 from pipelines.cli.options import Overrides, with_servers

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from datagen.series import Reading, files_of, names_of, read_files, read_labels
-from engine.explain.printing import cell, visible_lines
 from engine.kafka import content as kafka_content
+from engine.printing import cell, visible_lines
 from engine.spec.errors import NewnormalError
 from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.options import Overrides, with_kafka

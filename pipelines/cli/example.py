@@ -12,7 +12,7 @@ from typing import Annotated
 import structlog
 import typer
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir
 from pipelines.cli.output_files import file_to_write

@@ -14,9 +14,9 @@ import typer
 from confluent_kafka import KafkaException
 from rich.console import Console
 
-from engine.explain.printing import visible_lines
 from engine.explain.redaction import redacted
 from engine.kafka.diagnosis import forbidden
+from engine.printing import visible_lines
 from engine.spec.errors import NewnormalError
 from pipelines.cli import hints, log_output
 from pipelines.contracts.settings.secret_values import secret_values

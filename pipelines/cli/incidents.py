@@ -10,12 +10,12 @@ import typer
 
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, ShownVersion, with_servers
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING, LogChange
 from pipelines.contracts.settings import Settings, load

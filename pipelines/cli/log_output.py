@@ -8,7 +8,7 @@ import sys
 import structlog
 from structlog.typing import EventDict, Processor
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import LogSettings, load
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deploy.embedded.services import running
-from engine.explain.printing import visible
+from engine.printing import visible
 from pipelines.cli.options import Overrides, ShownVersion, StateDir, with_servers
 from pipelines.contracts.settings import load
 

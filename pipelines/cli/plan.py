@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from pipelines.plan import advice, coefficients, needs, render

@@ -14,8 +14,8 @@ from datagen.outage import Tell
 from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
 from engine.clock import now_ms
-from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
+from engine.printing import visible_lines
 from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.input_commands import To, progress_bar, saying, sink_of, speed_of, stopping, with_broker
 from pipelines.cli.options import Overrides, with_kafka

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import StateDir

@@ -8,12 +8,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.spec.duration import iso
 from pipelines.cli import rows
 from pipelines.cli.options import Overrides, with_servers
+from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings import load
 
 if TYPE_CHECKING:

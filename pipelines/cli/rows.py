@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from datagen.groundtruth import GroundTruth
-from engine.explain.printing import cell, visible
 from engine.formats.dead_letters import DeadLetter
+from engine.printing import cell, visible
 from engine.spec.duration import iso
 from engine.spec.record import Record, TimeMs
 from pipelines.contracts.records import ALL

@@ -11,7 +11,7 @@ import typer
 
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from engine.spec.duration import iso
-from pipelines.contracts.explanations.quantities import Scale, number
+from pipelines.contracts.quantities.words import Scale, number
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import JOINED
 

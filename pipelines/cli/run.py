@@ -13,13 +13,13 @@ from rich.table import Table
 
 from dashboards.status import JobStatus
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.options import As, Overrides, is_file, with_servers
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.sink.partition import Partition

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from dashboards.quantities import size
 from engine.clock import now_ms
-from engine.explain.printing import cell, visible
+from engine.printing import cell, visible
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import As, AsJson, File, Overrides, Yes, ask, with_kafka, with_servers
+from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.explain.printing import cell, visible_lines
+from engine.printing import cell, visible_lines
 from pipelines.cli.csv_options import ReadingOptions, reads_files
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import settings

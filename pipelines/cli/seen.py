@@ -11,7 +11,7 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
 from deploy.embedded import services
-from engine.explain.printing import visible
+from engine.printing import visible
 from pipelines.cli.hints import hint
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records.novelty import JOINED

@@ -16,10 +16,10 @@ from rich.table import Table
 
 from deploy.embedded import services
 from deploy.embedded.state_file import Running
-from engine.explain.printing import cell, visible
+from engine.printing import cell, visible
 from engine.spec.errors import NewnormalError
 from pipelines.cli.hints import hint, remember
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.settings import load
 
 app = typer.Typer(

@@ -13,8 +13,8 @@ import pyarrow as pa
 import typer
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 
-from engine.explain.printing import visible
 from engine.kafka import content as kafka_content
+from engine.printing import visible
 from engine.spec.decoder import Messages
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError

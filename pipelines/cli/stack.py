@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.explain.printing import cell, visible, visible_lines
+from engine.printing import cell, visible, visible_lines
 from engine.spec.duration import duration_ms
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from dashboards.live_view import jobs_table
 from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from pipelines.cli.hints import hint
 from pipelines.cli.options import Overrides, with_namespace
 from pipelines.contracts.access_token import console_headers
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify.status import NotifierStatus, notifier
 from pipelines.runtime import processes

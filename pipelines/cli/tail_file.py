@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.cli.input_commands import To, agents_sink, saying, stopping

@@ -10,7 +10,7 @@ import typer
 
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import visible
+from engine.printing import visible
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.options import AsJson, Overrides, with_kafka

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.clock import now_ms
-from engine.explain.printing import cell
+from engine.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.hints import hint
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import Overrides, Yes, ask, with_servers
+from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.chain import CHAIN
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.notify.status import notifier

@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from engine.explain.printing import cell
+from engine.printing import cell
 
 
 class _Rate(ProgressColumn):

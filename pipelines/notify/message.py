@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import iso
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings.notify import Channel, NotifySettings

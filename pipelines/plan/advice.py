@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dashboards.quantities import size
 from engine.runtime.shard import ROWS_A_MESSAGE
 from engine.spec.duration import duration_text
+from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings.engine import EngineSettings
 from pipelines.contracts.settings.input import InputSettings
 from pipelines.plan.coefficients import Coefficients

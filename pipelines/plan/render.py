@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from dashboards.quantities import size
-from engine.explain.printing import cell
+from engine.printing import cell
+from pipelines.contracts.quantities.cells import size
 from pipelines.plan.advice import bottlenecks, settings
 from pipelines.plan.coefficients import UNITS, Coefficients
 from pipelines.plan.needs import Need, Plan

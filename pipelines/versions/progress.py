@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from dashboards.status import Progress
 from engine.spec.duration import iso
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.runtime.driver import Driver
 from pipelines.versions.program import VersionProgram

@@ -1,4 +1,4 @@
-// Values with their units, as explanations write them (pipelines/contracts/explanations/quantities.py): shares in per cent,
+// Values with their units, as explanations write them (pipelines/contracts/quantities/words.py): shares in per cent,
 // what a counter counts by the second, and bytes where the metric's name says so.
 import { num } from "./dom.js";
 

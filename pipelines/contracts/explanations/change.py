@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.contracts.explanations.quantities import Scale, number
+from pipelines.contracts.quantities.words import Scale, number
 
 MULTIPLE, MOST = 1.5, 1000.0
 """A value between so many times the usual one is written as a multiple, such as "3.8 ×"; others as "from → to"."""

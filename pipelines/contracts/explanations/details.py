@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.contracts.explanations.facts import Facts, ranked
-from pipelines.contracts.explanations.quantities import number
+from pipelines.contracts.quantities.words import number
 from pipelines.contracts.records.novelty import JOINED
 
 _CHANNELS = {

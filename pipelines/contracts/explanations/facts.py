@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pipelines.contracts.explanations.quantities import Scale, duration, instant, listed
+from pipelines.contracts.quantities.words import Scale, duration, instant, listed
 from pipelines.contracts.records.novelty import QUIET_KINDS
 
 _ABSURD = 4.0

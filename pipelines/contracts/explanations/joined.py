@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.contracts.explanations.facts import Facts, ranked
-from pipelines.contracts.explanations.quantities import Scale, listed, number
+from pipelines.contracts.quantities.words import Scale, listed, number
 
 _MOST, _LEAST = 3, 0.1
 """The largest number of metrics that are named; the smallest share of the verdict with which a further one is named."""

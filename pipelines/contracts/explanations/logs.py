@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.contracts.explanations.facts import Facts, ranked
 from pipelines.contracts.explanations.metric import usual
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 
 _LEAST = 1.0
 """A channel with less evidence than this many nats is not named as the reason."""

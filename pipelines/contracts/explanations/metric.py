@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.contracts.explanations.facts import Facts
-from pipelines.contracts.explanations.quantities import Scale, duration, listed
+from pipelines.contracts.quantities.words import Scale, duration, listed
 
 _FEW, _MANY = 30, 100
 """With fewer values than the first, the text says that little is known; from the second on it mentions records."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from elasticsearch import ApiError
 
-from dashboards.quantities import size
+from pipelines.contracts.quantities.cells import size
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 

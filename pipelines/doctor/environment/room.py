@@ -7,8 +7,8 @@ import shutil
 
 import psutil
 
-from dashboards.quantities import size
 from deploy.embedded.preflight import MINIMUM_DISK, OVERHEAD, available_memory, heap_bytes
+from pipelines.contracts.quantities.cells import size
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 

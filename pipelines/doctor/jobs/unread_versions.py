@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dashboards.quantities import size
 from engine.kafka.admin import partition_counts
 from pipelines.contracts import topics
+from pipelines.contracts.quantities.cells import size
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs.chain import LINKS

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from engine.address import kafka_options
 from pipelines.contracts import topics
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 

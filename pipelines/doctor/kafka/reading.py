@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import next_offsets
 from engine.spec.duration import duration_ms
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs.archive.job import ARCHIVE

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # t
 
 from engine.address import kafka_options
 from engine.kafka.admin import partition_counts
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs.chain import JOBS, LINKS, TOPICS

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from engine.spec.decoder import ROW, Decoder, Messages
 from engine.spec.duration import duration_ms, iso
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.doctor.tails import Arrived

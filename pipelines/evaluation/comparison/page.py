@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from engine.explain.printing import visible
+from engine.printing import visible
 from engine.spec.duration import iso
 from pipelines.evaluation import plots
 from pipelines.evaluation.comparison.alarms import OUTCOMES, counts

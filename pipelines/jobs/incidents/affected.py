@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar, cast
 
 from pipelines.contracts.explanations.change import changed
-from pipelines.contracts.explanations.quantities import duration, instant
+from pipelines.contracts.quantities.words import duration, instant
 from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, AffectedSeries
 from pipelines.contracts.records.novelty import JOINED, NoveltyKind
 from pipelines.contracts.records.telemetry import MetricKind

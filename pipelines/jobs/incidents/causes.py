@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import exp, log2
 
-from pipelines.contracts.explanations.quantities import duration
+from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records.incident import Candidate
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.incidents.bursts import Burst, Rules

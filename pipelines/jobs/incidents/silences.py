@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from pipelines.contracts.explanations.quantities import duration, instant
+from pipelines.contracts.quantities.words import duration, instant
 from pipelines.contracts.records import Acknowledgement, Incident, Rule, Silence
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import ZONE

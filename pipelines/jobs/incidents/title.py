@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pipelines.contracts.explanations.quantities import duration, instant, listed
+from pipelines.contracts.quantities.words import duration, instant, listed
 from pipelines.contracts.records import Placement
 from pipelines.contracts.records.incident import AffectedMachine, AffectedSeries, LogChange
 from pipelines.contracts.records.novelty import JOINED

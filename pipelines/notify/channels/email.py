@@ -12,8 +12,8 @@ from email.utils import formatdate
 import structlog
 
 from engine.clock import now_ms
-from engine.explain.printing import visible
 from engine.explain.redaction import redacted
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings.notify import EmailChannel
 from pipelines.notify.channels.sending import TIMEOUT, Sender, SendError

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from engine.explain.printing import visible
 from engine.explain.redaction import redacted
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.contracts.settings.notify import AlertmanagerChannel, SlackChannel, WebhookChannel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.spec.duration import iso
-from pipelines.contracts.explanations.quantities import Scale, duration
+from pipelines.contracts.quantities.words import Scale, duration
 
 
 def clock_time(ms: int, now: int) -> str:
