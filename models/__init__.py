@@ -12,7 +12,7 @@ any number of values; `series/judging.py` calls the other files in this order::
       │
       │ channels of evidence; each is calibrated on the history of this series (numbers/calibration.py)
       ├─ evidence/point.py       the value alone                   ┐
-      ├─ evidence/window.py      the mean of the last windows      ├─ evidence/combine.py: one weight of evidence
+      ├─ evidence/window.py      the mean of the last windows      ├─ evidence/score.py:   one weight of evidence
       ├─ evidence/record.py      never so high, or so low          │
       ├─ evidence/change.py      the step from the value before    ┘
       ├─ evidence/lingering.py   what ranks ordinary values
@@ -24,7 +24,7 @@ any number of values; `series/judging.py` calls the other files in this order::
       │
       │ the score becomes an alarm, or does not
       ├─ series/alarm.py         record_score from the weight; the bar from `threshold`, false alarms and clock
-      ├─ evidence/combine.py     `is_alarm`: the one place where a score is compared with its bar
+      ├─ evidence/score.py       `is_alarm`: the one place where a score is compared with its bar
       │
       │ what kind of news it is
       ├─ regimes/regimes.py      excursion, new normal, return; regimes/company.py: what the machine's other metrics do

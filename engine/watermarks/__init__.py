@@ -7,9 +7,9 @@ about its input; the tracker is the logic, with the clocks of all partitions, wh
 
 from engine.watermarks.clock import Marker, PartitionClock
 from engine.watermarks.learned import LearnedLateness
+from engine.watermarks.minimum import WatermarkTracker
 from engine.watermarks.punctuated import Punctuated
 from engine.watermarks.strategy import AscendingTimestamps, BoundedOutOfOrderness, Prompt, WatermarkStrategy
-from engine.watermarks.tracker import WatermarkTracker
 
 __all__ = [
     "AscendingTimestamps",

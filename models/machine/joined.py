@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
-from models.evidence.combine import is_alarm, scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration, series_calibration
 from models.evidence.repeats import NEVER, Repeats, conclude, damp, learn_repeats, unrest
+from models.evidence.score import is_alarm, scored
 from models.kernels import kernel
 from models.machine.joined_again import joined_again, learn_joined_again
 from models.machine.joined_again import new_state as new_again

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.evidence.combine import is_alarm
 from models.evidence.repeats import Unrest
+from models.evidence.score import is_alarm
 from models.kernels import kernel
 from models.numbers.arrays import Columns
 from models.records import Record

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
-from models.evidence.combine import is_alarm, scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration
 from models.evidence.repeats import NEVER
+from models.evidence.score import is_alarm, scored
 from models.kernels import kernel, within
 from models.machine import conditional, moments
 from models.machine.conditional import expect, learn_regressions

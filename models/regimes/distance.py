@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.evidence.combine import scored
+from models.evidence.score import scored
 from models.kernels import kernel
 from models.regimes.challenger import heavy
 from models.regimes.config import RegimesConfig

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.evidence.combine import scored
 from models.evidence.repeats import NEVER
+from models.evidence.score import scored
 from models.kernels import kernel, within
 from models.numbers.arrays import Columns
 from models.records import Record

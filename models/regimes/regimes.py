@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models.config import DetectorConfig
-from models.evidence.combine import is_alarm
 from models.evidence.repeats import NEVER
+from models.evidence.score import is_alarm
 from models.experts.base import Step
 from models.kernels import kernel
 from models.numbers.arrays import Array, Columns, Ints, Rows

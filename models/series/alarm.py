@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 from models.config import DetectorConfig
-from models.evidence.combine import scored
 from models.evidence.departure import Departure, clock_of, depart
 from models.evidence.recurring import is_expected, runs_on
+from models.evidence.score import scored
 from models.experts.base import Step
 from models.kernels import kernel, within
 from models.records import Record

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from models.evidence.combine import is_alarm
 from models.evidence.repeats import Unrest
+from models.evidence.score import is_alarm
 from models.kernels import kernel
 from models.verdicts import Kind
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from models.evidence.change import Jump, jump
-from models.evidence.combine import combine_two, is_alarm, scored, weigh
 from models.evidence.departure import Departure, clock_of
 from models.evidence.frozen import frozen_nats
 from models.evidence.lingering import linger, rank
 from models.evidence.point import compressed
 from models.evidence.record import Range, range_so_far, record_evidence
 from models.evidence.repeats import NEVER, damp
+from models.evidence.score import combine_two, is_alarm, scored, weigh
 from models.evidence.window import window_mean, window_surprise
 from models.experts.base import Step
 from models.experts.hour_of_day import predict_hour, visits_of

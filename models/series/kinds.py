@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from models.config import DetectorConfig
-from models.evidence.combine import is_alarm, scored
 from models.evidence.repeats import NEVER, Repeats, Unrest, unrest
+from models.evidence.score import is_alarm, scored
 from models.kernels import kernel
 from models.records import Record
 from models.regimes.regimes import Decision

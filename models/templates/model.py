@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from models.evidence.combine import combine, score
 from models.evidence.point import compress, nats_calibration
+from models.evidence.score import combine, score
 from models.families.gamma_poisson import GammaPoisson
 from models.families.negative_binomial import NegativeBinomial
 from models.numbers.arrays import Array, Flags, Ints, Rows, clamp

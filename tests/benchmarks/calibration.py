@@ -10,7 +10,7 @@ import numpy as np
 
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.evidence.combine import combine
+from models.evidence.score import combine
 from models.families.choice import NONE, MetricKind
 from models.families.choice import Family as Prescribed
 from models.families.suited import About

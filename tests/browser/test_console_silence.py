@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import create_app
 from pipelines.contracts.records import Silence
-from pipelines.jobs.incidents.silences import silent
+from pipelines.jobs.incidents.silent_inputs import silent
 from pipelines.serving.server import serve
 from tests.dashboards.console_documents import NOVELTIES, ONSET, stored_site
 

@@ -5,8 +5,8 @@ import pytest
 
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.evidence.combine import score
 from models.evidence.lingering import linger, rank
+from models.evidence.score import score
 from models.records import constants
 
 LINGERING = constants(all=Detector(DetectorConfig(notable=8.0)).lingering).all

@@ -26,7 +26,7 @@ from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.false_pages import KEPT, NOTHING_YET, Lately
 from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
-from pipelines.jobs.incidents.silences import silent
+from pipelines.jobs.incidents.silent_inputs import silent
 from pipelines.jobs.incidents.site_messages import LastMessages
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts

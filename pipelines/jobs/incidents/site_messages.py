@@ -10,7 +10,7 @@ import polars as pl
 
 from engine.spec.record import Instant, Record
 from pipelines.contracts.records import Acknowledgement, Placement, Rule, Silence
-from pipelines.jobs.incidents.muting import muting
+from pipelines.jobs.incidents.maintenance import muting
 
 COLUMNS: dict[type[Record], str] = {
     Placement: "placement",

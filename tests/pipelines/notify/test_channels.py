@@ -15,7 +15,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Silence
 from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
-from pipelines.jobs.incidents.silences import silent
+from pipelines.jobs.incidents.silent_inputs import silent
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
 from pipelines.notify.left import LeftMails

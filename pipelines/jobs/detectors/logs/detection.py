@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from models.evidence.combine import combine, score, worth
 from models.evidence.repeats import NEVER
+from models.evidence.score import combine, score, worth
 from models.numbers.arrays import Array, Flags, Ints, Rows
 from models.series.course import Course
 from models.series.feedback import Feedback

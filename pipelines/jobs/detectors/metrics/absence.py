@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.evidence.combine import score
+from models.evidence.score import score
 from models.numbers.arrays import Columns, Ints
 from models.records import Table
 from models.regimes.absence import Absence, Heard

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from models.detector import Detector, Owners
-from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
+from models.evidence.score import combine
 from models.families.suited import About
 from models.machine.joined import Joined, JoinedVerdicts, Windows
 from models.model_config import ModelConfig

@@ -10,7 +10,7 @@ from pipelines.contracts.records import Acknowledgement, Incident, Rule, Silence
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import ZONE
 from pipelines.jobs.incidents.grouping import GroupedIncident
-from pipelines.jobs.incidents.muting import opens_at
+from pipelines.jobs.incidents.maintenance import opens_at
 
 _ALL, _ONE = 95, 60
 """Severity: the silence of everything is the worst outage there is; that of one input is `major`, as of one machine."""
