@@ -132,8 +132,9 @@ class Live:
         reached = max((columnar.watermark(value) or NEVER for value in written), default=NEVER)
         read = [m for topic in job.topics for m in content(self.kafka, topic) if (m.value() or b"")[:1] != b"\0"]
         if job.clock == "event":
-            ends = [columnar.watermark(m.value() or b"") or NEVER for m in read]
-            return bool(ends) and max(ends) > NEVER and reached >= max(ends)
+            end = max((columnar.watermark(m.value() or b"") or NEVER for m in read), default=NEVER)
+            grid = job.processor.result_grid(None)
+            return end > NEVER and reached >= (grid.last(end) if grid else end)
         return bool(read) and reached >= max(m.timestamp()[1] for m in read) + _CLOSING_MS
 
     def _rows(self, job: Job) -> Iterator[dict[str, object]]:
