@@ -40,7 +40,7 @@ class Site:
         self.topic = self.namespace + topics.INCIDENTS
         ensure_topics(endpoints.bootstrap, {self.topic: topics.config(topics.INCIDENTS)}, 3)
         (folder / "newnormal.toml").write_text(
-            f'namespace = "{self.namespace}"\nstate_dir = "{folder / "state"}"\n'
+            f'namespace = "{self.namespace}"\n'
             f'[kafka]\nbootstrap = "{endpoints.bootstrap}"\n'
             '[notify]\nport = 0\nrate = 10000\nper = "1s"\n'
             f'[notify.channels.hook]\nkind = "webhook"\nurl = "{receiver.url}"\n'
@@ -54,8 +54,9 @@ class Site:
         self.producer.flush()
 
     def start(self) -> subprocess.Popen[str]:
+        environment = ENV | {"NEWNORMAL_STATE_DIR": str(self.folder / "state")}
         process = subprocess.Popen(
-            COMMAND, cwd=self.folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            COMMAND, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = process.stdout.readline() if process.stdout else ""
         assert "telling hook of incidents of v1" in line, (line, process.communicate()[1] if not line else "")
