@@ -18,6 +18,7 @@ from engine.kafka.admin import ensure_topics
 from engine.kafka.content import content
 from engine.spark.run import run
 from engine.spec.duration import NEVER
+from engine.spec.grid import ANYWHERE
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Record
@@ -133,8 +134,7 @@ class Live:
         read = [m for topic in job.topics for m in content(self.kafka, topic) if (m.value() or b"")[:1] != b"\0"]
         if job.clock == "event":
             end = max((columnar.watermark(m.value() or b"") or NEVER for m in read), default=NEVER)
-            grid = job.processor.result_grid(None)
-            return end > NEVER and reached >= (grid.last(end) if grid else end)
+            return end > NEVER and reached >= job.processor.result_grid(ANYWHERE).last(end)
         return bool(read) and reached >= max(m.timestamp()[1] for m in read) + _CLOSING_MS
 
     def _rows(self, job: Job) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from engine.operators.windows import BOUNDS, WindowAggregate
-from engine.spec.grid import Grid
+from engine.spec.grid import ANYWHERE, Grid
 from engine.spec.operator import Operator
 from engine.spec.state_form import StateForm
 from engine.spec.steps import Columns, Step, after
@@ -25,7 +25,7 @@ class PassThrough(Operator):
     def results(self, columns: pa.Schema) -> pa.Schema | None:
         return columns
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid) -> Grid:
         return grid
 
 
@@ -45,8 +45,8 @@ class Transform(Operator):
         """A time that an expression sets is taken as it is."""
         return ahead if self._keeps_time else 0
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
-        return grid if self._keeps_time else None
+    def result_grid(self, grid: Grid) -> Grid:
+        return grid if self._keeps_time else ANYWHERE
 
     @property
     def _keeps_time(self) -> bool:
@@ -95,7 +95,7 @@ class Chain(Operator):
             ahead = part.result_ahead(ahead)
         return ahead
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid) -> Grid:
         for part in self.parts:
             grid = part.result_grid(grid)
         return grid

@@ -28,7 +28,7 @@ class WindowJoin(TwoSided):
     def result_ahead(self, ahead: int) -> int:
         return 1
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid) -> Grid:
         return self.window.ends
 
     def result_time(self, time: str) -> str:

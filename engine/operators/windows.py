@@ -12,7 +12,7 @@ from engine.aggregates.check import result_types
 from engine.spec.columns import check_names, require
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
-from engine.spec.grid import Grid
+from engine.spec.grid import ANYWHERE, Grid
 from engine.spec.operator import Operator
 from engine.spec.state_form import StateForm, described, types
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
@@ -155,8 +155,8 @@ class WindowAggregate(Operator):
     def result_ahead(self, ahead: int) -> int:
         return 1
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
-        return self.window.ends if isinstance(self.window, Sliding) else None
+    def result_grid(self, grid: Grid) -> Grid:
+        return self.window.ends if isinstance(self.window, Sliding) else ANYWHERE
 
     def result_time(self, time: str) -> str:
         return "window_end"

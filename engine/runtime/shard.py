@@ -29,6 +29,7 @@ from engine.spec import inputs
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from engine.spec.expressions import values
+from engine.spec.grid import ANYWHERE
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
 from engine.spec.log_place import Times
@@ -103,7 +104,7 @@ class ShardOperator:
 
     def __init__(self, job: Job, shard: int, shards: int) -> None:
         self.job, self.shard, self.shards = job, shard, shards
-        self.processor, self.grid = build(job.processor), job.processor.result_grid(None)
+        self.processor, self.grid = build(job.processor), job.processor.result_grid(ANYWHERE)
 
     def run(self, intake: Intake, state: Segments) -> Iterator[Outgoing]:
         """Processes one micro-batch."""
@@ -117,9 +118,10 @@ class ShardOperator:
         kept.notes["watermark"] = clocks.snapshot()
         written, beyond = set_apart(results.records)
         dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
-        told, told_before = (now, before) if self.grid is None else (self.grid.last(now), self.grid.last(before))
+        passed = self.grid.last(now)
+        moved = passed > self.grid.last(before)
         for output, records in routed(self.job, written, results.aside):
-            yield from encode(output, records, self.shard, self.shards, told, moved=told > told_before)
+            yield from encode(output, records, self.shard, self.shards, passed, moved)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:

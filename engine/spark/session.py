@@ -54,7 +54,6 @@ TUNED = {
     # a task would write the Java text of its projections anew, which takes longer than the few rows that pass them
     _PROJECTIONS: "NO_CODEGEN",
     # each query and partition has a consumer of its own; those beyond the bound are closed and made anew all the time
-    # each query and partition has a consumer of its own; those beyond the bound are closed and made anew all the time
     "spark.kafka.consumer.cache.capacity": "256",
 }
 """Settings that make small micro-batches fast, for a session that is created for the jobs."""

@@ -28,3 +28,7 @@ class Grid:
         if instant in (NEVER, END_OF_TIME):
             return instant
         return instant - (instant - self.offset) % self.every
+
+
+ANYWHERE = Grid(1)
+"""Every instant."""

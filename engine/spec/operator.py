@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER
-from engine.spec.grid import Grid
+from engine.spec.grid import ANYWHERE, Grid
 from engine.spec.state_form import StateForm, described, types
 
 Row = dict[str, Any]
@@ -89,15 +89,15 @@ class Operator(ABC):  # noqa: B024
         """
         return ahead
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
-        """The instants at which the event times of all results lie; ``None`` if they may lie anywhere.
+    def result_grid(self, grid: Grid) -> Grid:
+        """The instants at which the event times of all results lie.
 
         A watermark that passes none of them says nothing new of the results, so it need not be written behind them.
 
         Args:
             grid: The same of the records that come in.
         """
-        return None
+        return ANYWHERE
 
     free: ClassVar[tuple[str, ...]] = ()
     """The fields that may change while the operator has state, without a change of what the state means."""

@@ -13,13 +13,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
 from engine.spec.duration import duration_ms
+from engine.waiting import until
 from pipelines.contracts.settings import load
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -29,45 +29,29 @@ SECONDS, PATIENCE = 200, 400.0
 
 def test_the_first_anomaly_comes_soon_and_later_documents_within_a_window_after_theirs(tmp_path: Path) -> None:
     log, summary = tmp_path / "demo.log", tmp_path / "summary.json"
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines.cli.main",
-        "demo",
-        "--duration",
-        f"{SECONDS}s",
-        "--summary",
-        str(summary),
-    ]
+    command = [sys.executable, "-m", "pipelines.cli.main", "demo"]
+    options = ["--duration", f"{SECONDS}s", "--summary", str(summary)]
     environment = os.environ | {"NEWNORMAL_CONSOLE__PORT": "0", "NEWNORMAL_STATE_DIR": str(tmp_path / "state")}
-    with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as demo:
+    with log.open("wb") as out, subprocess.Popen(command + options, env=environment, stdout=out, stderr=out) as demo:
         try:
-            servers = re.search(r"done in ([0-9.]+) s", _seen(log, r"elasticsearch: done in [0-9.]+ s"))
+            servers = float(_seen(log, r"elasticsearch: done in ([0-9.]+) s")[1])
             began = time.monotonic()
-            address = _seen(log, r"http://127\.0\.0\.1:\d+(?=\s)")
-            _until(lambda: bool(httpx.get(f"{address}/api/novelties?kind=anomaly&limit=1").json().get("novelties")))
+            novelties = _seen(log, r"http://127\.0\.0\.1:\d+(?=\s)")[0] + "/api/novelties?kind=anomaly&limit=1"
+            assert until(lambda: httpx.get(novelties).json().get("novelties"), PATIENCE), "no anomaly came"
             first = time.monotonic() - began
             demo.wait(SECONDS + PATIENCE)
         finally:
             demo.kill()
-    assert servers is not None and demo.returncode == 0, log.read_text()[-4000:]
-    assert first <= 4 * float(servers[1]), "of the JVMs that start, Spark's is the third, and then there is work to do"
+    assert demo.returncode == 0, log.read_text()[-4000:]
+    assert first <= 4 * servers, "of the JVMs that start, Spark's is the third, and then there is work to do"
     figures = json.loads(summary.read_text())
     settings = load(state_dir=tmp_path / "state")
     assert (settings.kafka.partitions, settings.engine.shards) == (1, 1), "later commands find the topics as they are"
     assert figures["latency_ms"]["p50"] - figures["waits_ms"] <= duration_ms(settings.window.size)
 
 
-def _seen(log: Path, pattern: str) -> str:
-    """The text in the log that matches, as soon as it is there."""
-    _until(lambda: re.search(pattern, log.read_text()) is not None)
-    match = re.search(pattern, log.read_text())
-    assert match is not None
-    return match[0]
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.1)
+def _seen(log: Path, pattern: str) -> re.Match[str]:
+    """The place in the log that matches, as soon as it is there."""
+    match = until(lambda: re.search(pattern, log.read_text()), PATIENCE)
+    assert match is not None, f"the log has no {pattern}"
+    return match

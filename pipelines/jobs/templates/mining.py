@@ -33,7 +33,7 @@ class MineTemplates(Operator):
     broken by program and text.
     """
 
-    def result_grid(self, grid: Grid | None) -> Grid | None:
+    def result_grid(self, grid: Grid) -> Grid:
         return grid
 
 
