@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.operators.broadcast import Broadcast
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.duration import END_OF_TIME
@@ -14,7 +15,6 @@ from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import stacked
 
 _UNTIL, _LEFT = "__until", "__left"
 

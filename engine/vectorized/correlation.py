@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.operators.correlation import FLAT, Correlation
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.operators.window_join import END
@@ -13,7 +14,6 @@ from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import stacked
 from engine.vectorized.window_join import ends
 
 _SLOT, _X, _Y, _FLAT = "__slot", "__x", "__y", "__flat"

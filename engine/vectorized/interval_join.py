@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.operators.interval_join import IntervalJoin
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import load, save, stacked
+from engine.vectorized.two_sided import load, save
 
 _BUCKET, _LEFT, _MATCHED = "__bucket", "__left", "__matched"
 

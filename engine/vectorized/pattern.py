@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from engine.columns.rounds import in_order, rounds
+from engine.columns.tables import stacked
 from engine.operators.pattern import Event, Pattern
 from engine.spec.expressions import values
 from engine.spec.operator import Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import stacked
 
 _CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__seq", "__begins", "__hit"
 _LAST, _UNTIL = "__last", "__until"

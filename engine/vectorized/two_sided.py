@@ -21,9 +21,3 @@ def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) 
         state.put(name, pack(tables))
     else:
         state.remove(name)
-
-
-def stacked(*tables: pl.DataFrame) -> pl.DataFrame:
-    """Concatenates tables; those without rows are left out."""
-    filled = [table for table in tables if table.height]
-    return pl.concat(filled, how="diagonal_relaxed") if filled else pl.DataFrame()

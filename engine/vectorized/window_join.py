@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.operators.window_join import END, WindowJoin
 from engine.spec.operator import Progress
@@ -15,7 +16,7 @@ from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.processor import Results
-from engine.vectorized.two_sided import load, save, stacked
+from engine.vectorized.two_sided import load, save
 from engine.windows import Sliding
 
 

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from engine.columns.tables import stacked
 from engine.spec.duration import NEVER
 from engine.state.part_log import Part, PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
-from engine.vectorized.two_sided import stacked
 
 
 class Snapshots(Protocol):

@@ -9,9 +9,9 @@ from functools import partial
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
-from engine.vectorized.two_sided import stacked
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages, LabelDue

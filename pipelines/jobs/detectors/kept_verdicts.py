@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from engine.columns.partitioning import slots
+from engine.columns.tables import stacked
 from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
-from engine.vectorized.two_sided import stacked
 
 _MOST_PARTS = 64
 _LOG = "ordinary"

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
-from engine.vectorized.two_sided import stacked
 from models.numbers.arrays import Flags
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records.novelty import JOINED

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.state.kept_arrays import KeptArrays
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
-from engine.vectorized.two_sided import stacked
 from models.regimes.silence import NEVER_DUE
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.spec.duration import END_OF_TIME
-from engine.vectorized.two_sided import stacked
 from models.numbers.arrays import Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Label
