@@ -23,7 +23,7 @@ def acls(
     as_json: AsJson = False,
 ) -> None:
     """List the ACLs that are needed in a Kafka with an authorizer, as arguments of kafka-acls.sh."""
-    from pipelines.jobs.chain import LINKS  # the jobs load the models
+    from pipelines.jobs.links import LINKS
     from pipelines.runtime import acls as permissions  # the jobs load the models
 
     settings = load(namespace=namespace)

@@ -20,7 +20,7 @@ from pipelines.cli.option_set import option_set
 from pipelines.cli.options import Overrides, Yes, ask, with_servers
 from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings import Settings, load
-from pipelines.jobs.chain import CHAIN
+from pipelines.jobs.links import CHAIN
 
 if TYPE_CHECKING:
     from pipelines.versions.overview import VersionView

@@ -1,6 +1,6 @@
 """The names of the Kafka topics and the configuration of each, which depends on who writes it.
 
-`pipelines.jobs.chain` says which jobs read and write which topic.
+`pipelines.jobs.links` says which jobs read and write which topic.
 """
 
 from __future__ import annotations

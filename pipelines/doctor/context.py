@@ -14,7 +14,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.doctor.tails import Tails, tails
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime.processes import JobProcess
 
 _SECONDS = 10.0

@@ -1,1 +1,1 @@
-"""The jobs of the chain, a module or a folder each; `pipelines.jobs.chain` says how data flow between them."""
+"""The jobs of the chain, a module or a folder each; `pipelines.jobs.links` says how data flow between them."""

@@ -1,17 +1,10 @@
-"""The chain of production jobs: for each job the topics that it reads and writes, and the function that builds it.
-
-Only this table says how data flow. The topics that the driver creates, the order in which jobs start and are shown, and
-docs/jobs.md follow from it.
-"""
+"""The functions that build the production jobs, for each link of the chain; `pipelines.jobs.links` has their topics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
 
 from engine.spec.job import Job
-from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detectors.job import detector, log_detector
 from pipelines.jobs.extractor import extractor
@@ -19,136 +12,17 @@ from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.normalizers import log_normalizer, normalizer
 from pipelines.jobs.templates.job import templates
 
-
-@dataclass(frozen=True)
-class Link:
-    """One job of the chain.
-
-    Args:
-        name: Name of the job on the command line, in the status and in the path of its checkpoint.
-        inputs: Names of the topics that the job reads, without the namespace.
-        outputs: Names of the topics that the job writes, without the namespace: that of its results, those of side
-            outputs, that of late records if it has one.
-        build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of
-            their own (`pipelines.jobs.sink.job`, `pipelines.jobs.archive.job`).
-        does: What the job does, for the generated docs.
-        stores: Where the job writes to if it writes to no topics, for the generated docs.
-        needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
-        replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
-        fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
-        starts_later: True if the job starts when those without this mark work: starting jobs compete for the processor,
-            and the way of a metric to the screen comes first. Runs with an end and replays start all jobs at once.
-    """
-
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    build: Callable[[Settings], Job] | None
-    does: str
-    stores: str = ""
-    needs: str = ""
-    replayed: bool = True
-    fresh: bool = False
-    starts_later: bool = False
-
-    def reads(self, settings: Settings) -> tuple[str, ...]:
-        """The full names of the topics that the job reads."""
-        return tuple(settings.reads(name) for name in self.inputs)
-
-    def runs(self, settings: Settings) -> bool:
-        """Whether the job runs with these settings."""
-        return not self.needs or reduce(getattr, self.needs.split("."), settings) is not None
-
-    def writes(self, settings: Settings) -> tuple[str, ...]:
-        """The full names of the topics that the job writes."""
-        return tuple(settings.writes(name) for name in self.outputs)
-
-
-CHAIN = (
-    Link(
-        "normalizer",
-        (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD, topics.RAW_AGENTS),
-        (topics.TELEMETRY,),
-        normalizer,
-        "checks the samples of agents and their clocks; decides the watermark",
-    ),
-    Link(
-        "log_normalizer",
-        (topics.LOGS_JSON, topics.LOGS_RSYSLOG, topics.LOGS_AGENTS),
-        (topics.LOGS,),
-        log_normalizer,
-        "checks log lines and their clocks; decides the watermark",
-        starts_later=True,
-    ),
-    Link(
-        "extractor",
-        (topics.TELEMETRY,),
-        (topics.FEATURES, topics.FEATURES_LATE),
-        extractor,
-        "computes statistics of each series in event-time windows",
-    ),
-    Link(
-        "templates",
-        (topics.LOGS,),
-        (topics.LOG_FEATURES, topics.LOGS_LATE),
-        templates,
-        "mines log templates; counts lines by template and by severity",
-        starts_later=True,
-    ),
-    Link(
-        "detector",
-        (topics.FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.STATE, topics.NEWS, topics.NOVELTIES_LATE),
-        detector,
-        "finds what is novel in each series and each machine",
-    ),
-    Link(
-        "log_detector",
-        (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.LOG_NEWS, topics.LOG_FEATURES_LATE),
-        log_detector,
-        "finds what is novel in each machine's log",
-        starts_later=True,
-    ),
-    Link(
-        "incidents",
-        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES),
-        (topics.INCIDENTS,),
-        grouper,
-        "groups novelties over series, machines and time; says when nothing is received",
-        fresh=True,
-        starts_later=True,
-    ),
-    Link(
-        "sink",
-        (topics.NOVELTIES, topics.INCIDENTS),
-        (),
-        None,
-        "stores verdicts and incidents in Elasticsearch",
-        "Elasticsearch",
-    ),
-    Link(
-        "archive",
-        (topics.TELEMETRY, topics.LOGS),
-        (),
-        None,
-        "keeps records for longer than Kafka does, by event-time day; runs if `archive.path` is set",
-        "Parquet files",
-        needs="archive.path",
-        replayed=False,
-        starts_later=True,
-    ),
-)
-"""All jobs, in the order in which data flow through them."""
-
-LINKS = {link.name: link for link in CHAIN}
-"""The jobs by name."""
-
-JOBS: dict[str, Callable[[Settings], Job]] = {link.name: link.build for link in CHAIN if link.build}
-"""The functions that build the jobs on the engine's sharded operator, by name of the job."""
-
-TOPICS = tuple(dict.fromkeys((*(name for link in CHAIN for name in (*link.inputs, *link.outputs)), *topics.SHARED)))
-"""Names of all topics that the chain needs, without the namespace."""
+JOBS: dict[str, Callable[[Settings], Job]] = {
+    "normalizer": normalizer,
+    "log_normalizer": log_normalizer,
+    "extractor": extractor,
+    "templates": templates,
+    "detector": detector,
+    "log_detector": log_detector,
+    "incidents": grouper,
+}
+"""The jobs on the engine's sharded operator, by name; the others have queries of their own (`pipelines.jobs.sink.job`,
+`pipelines.jobs.archive.job`)."""
 
 MODULES = (__name__, "models.compiled")
 """The modules that a Python worker of Spark must import to run any of the jobs."""

@@ -29,7 +29,7 @@ from pipelines.contracts.records.incident import STANDING
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import archived
 from pipelines.jobs.archive.layout import DAY_MS, TopicFolder, Write
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.jobs.sink.partition import Partition
 from pipelines.runtime.archived_input import reads_archive
 from pipelines.savepoints.catalogue import Catalogue

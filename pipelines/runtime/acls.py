@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from engine.kafka.exactly_once import ledger_group
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import JOBS, LINKS, TOPICS
+from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS, TOPICS
 
 SINK = "sink"
 """The job that writes to no topic but that of dead letters."""

@@ -16,7 +16,8 @@ from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import JOBS, LINKS
+from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS
 
 DEPENDS: dict[str, tuple[str, ...]] = {
     "extractor": ("window.size", "window.every", "window.allowed_lateness"),

@@ -18,7 +18,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime.program import Program
 
 _NOW = "nothing was started"

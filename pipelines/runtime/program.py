@@ -12,7 +12,8 @@ from engine.kafka.admin import change_configs, ensure_topics
 from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import JOBS, LINKS, MODULES, TOPICS
+from pipelines.jobs.chain import JOBS, MODULES
+from pipelines.jobs.links import LINKS, TOPICS
 from pipelines.runtime import fingerprint
 
 log = structlog.get_logger()

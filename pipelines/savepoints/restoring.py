@@ -21,7 +21,8 @@ from engine.spec.errors import NewnormalError
 from engine.state import initial
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import JOBS, LINKS
+from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime import fingerprint
 from pipelines.runtime.program import CHAIN, Program
 from pipelines.savepoints.catalogue import Catalogue

@@ -14,7 +14,7 @@ from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spark.hadoop_path import files
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.jobs.sink.partition import Partition
 from pipelines.jobs.sink.read_alias import ReadAlias
 from pipelines.runtime import processes

@@ -8,7 +8,7 @@ from engine.spec.job import Job
 from engine.spec.source import Source
 from engine.spec.steps import Where
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime.program import ChainProgram
 from pipelines.versions.version import Version
 

@@ -14,7 +14,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST, VersionNames
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.versions.version import CHANGEABLE, Version, is_setting
 
 log = structlog.get_logger()

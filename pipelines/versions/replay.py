@@ -23,7 +23,7 @@ from engine.spec.job import Job
 from engine.spec.source import Source
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.topics import FROM_OPERATORS
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime.archived_input import archive_begin, begin_before
 from pipelines.runtime.bounded import BoundedRun
 from pipelines.runtime.driver import Driver

@@ -14,7 +14,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.jobs.sink.partition import Partition
 from pipelines.jobs.sink.read_alias import ReadAlias, template_name
 from pipelines.runtime.ownership import Ownership

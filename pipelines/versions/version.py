@@ -11,7 +11,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.topics import OF_ALL_VERSIONS
 from pipelines.contracts.version_names import FIRST, VersionNames
-from pipelines.jobs.chain import CHAIN, LINKS, Link
+from pipelines.jobs.links import CHAIN, LINKS, Link
 
 log = structlog.get_logger()
 

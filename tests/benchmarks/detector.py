@@ -21,6 +21,7 @@ from pipelines.evaluation import show
 from pipelines.jobs import chain
 from pipelines.jobs.detectors.metrics.detection import Detection
 from pipelines.jobs.detectors.metrics.judging import rows_to_judge
+from pipelines.jobs.links import LINKS
 from tests.benchmarks import outputs
 from tests.benchmarks.load import write_columnar
 from tests.benchmarks.queries import Queries, say, session
@@ -102,8 +103,10 @@ def run(
             queries = Queries(spark, own, warm_up)
             say(f"writing {made.records:,} windows of {keys:,} series")
             write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
-            (link,) = [link for link in chain.CHAIN if link.build is chain.detector]
-            for name in (topics.DEADLETTER, *link.outputs):  # a message to a topic that does not exist waits for ever
+            for name in (
+                topics.DEADLETTER,
+                *LINKS["detector"].outputs,
+            ):  # a message to a topic that does not exist waits for ever
                 queries.topic(name)
             said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
             rates, verdicts = {}, {}

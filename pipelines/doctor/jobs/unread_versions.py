@@ -7,7 +7,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.quantities.cells import size
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.versions.overview import view
 from pipelines.versions.registry import Registry
 

@@ -11,7 +11,7 @@ from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs.archive.job import ARCHIVE
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 
 _kind = subject("Kafka")
 _LAG = _kind(

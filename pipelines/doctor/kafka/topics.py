@@ -11,7 +11,8 @@ from engine.kafka.admin import partition_counts
 from pipelines.contracts.quantities.words import duration
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
-from pipelines.jobs.chain import JOBS, LINKS, TOPICS
+from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS, TOPICS
 
 _kind = subject("Kafka")
 _NONE = _kind(

@@ -15,7 +15,7 @@ from engine.formats.dead_letters import DeadLetter
 from engine.kafka.content import content
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 
 _OF_OWN_JOB = f".{topics.DEADLETTER}"
 

@@ -10,7 +10,8 @@ from engine.spec.source import Source
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import plain
-from pipelines.jobs.chain import JOBS, LINKS
+from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS
 from pipelines.query.dead_letters.letters import Letter, of_topic
 from pipelines.runtime.own_jobs import OwnJobs
 from pipelines.versions.version import Version

@@ -21,10 +21,10 @@ from engine.vectorized.build import build
 from pipelines.contracts import topics
 from pipelines.contracts.records import Label, LogFeatures
 from pipelines.contracts.settings import DetectorSettings, load
-from pipelines.jobs.chain import CHAIN
 from pipelines.jobs.detectors.detect_operator import Detect
 from pipelines.jobs.detectors.job import log_detector
 from pipelines.jobs.detectors.logs.judging import Logs
+from pipelines.jobs.links import CHAIN
 
 T0, STEP, PARTITIONS = 1_800_000_000_000, 10_000, 4
 HOSTS = [f"h{number}" for number in range(8)]

@@ -11,7 +11,7 @@ import pytest
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
-from pipelines.jobs.chain import CHAIN
+from pipelines.jobs.links import CHAIN
 from pipelines.versions.plan import planned, same
 from pipelines.versions.registry import Registry
 from pipelines.versions.used import differing, note, used

@@ -18,7 +18,7 @@ from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
-from pipelines.jobs.chain import LINKS
+from pipelines.jobs.links import LINKS
 from pipelines.jobs.sink.document import SinkDocument
 from pipelines.jobs.sink.read_alias import ReadAlias
 from pipelines.jobs.sink.sink import Sink, SinkConfig

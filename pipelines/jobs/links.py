@@ -1,0 +1,129 @@
+"""The chain of production jobs: for each job the topics that it reads and writes.
+
+Only this table says how data flow. The topics that the driver creates, the order in which jobs start and are shown, and
+docs/jobs.md follow from it. `pipelines.jobs.chain` has the functions that build the jobs, and loads the models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+
+
+@dataclass(frozen=True)
+class Link:
+    """One job of the chain.
+
+    Args:
+        name: Name of the job on the command line, in the status and in the path of its checkpoint.
+        inputs: Names of the topics that the job reads, without the namespace.
+        outputs: Names of the topics that the job writes, without the namespace: that of its results, those of side
+            outputs, that of late records if it has one.
+        does: What the job does, for the generated docs.
+        stores: Where the job writes to if it writes to no topics, for the generated docs.
+        needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
+        replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
+        fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
+        starts_later: True if the job starts when those without this mark work: starting jobs compete for the processor,
+            and the way of a metric to the screen comes first. Runs with an end and replays start all jobs at once.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    does: str
+    stores: str = ""
+    needs: str = ""
+    replayed: bool = True
+    fresh: bool = False
+    starts_later: bool = False
+
+    def reads(self, settings: Settings) -> tuple[str, ...]:
+        """The full names of the topics that the job reads."""
+        return tuple(settings.reads(name) for name in self.inputs)
+
+    def runs(self, settings: Settings) -> bool:
+        """Whether the job runs with these settings."""
+        return not self.needs or reduce(getattr, self.needs.split("."), settings) is not None
+
+    def writes(self, settings: Settings) -> tuple[str, ...]:
+        """The full names of the topics that the job writes."""
+        return tuple(settings.writes(name) for name in self.outputs)
+
+
+CHAIN = (
+    Link(
+        "normalizer",
+        (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD, topics.RAW_AGENTS),
+        (topics.TELEMETRY,),
+        "checks the samples of agents and their clocks; decides the watermark",
+    ),
+    Link(
+        "log_normalizer",
+        (topics.LOGS_JSON, topics.LOGS_RSYSLOG, topics.LOGS_AGENTS),
+        (topics.LOGS,),
+        "checks log lines and their clocks; decides the watermark",
+        starts_later=True,
+    ),
+    Link(
+        "extractor",
+        (topics.TELEMETRY,),
+        (topics.FEATURES, topics.FEATURES_LATE),
+        "computes statistics of each series in event-time windows",
+    ),
+    Link(
+        "templates",
+        (topics.LOGS,),
+        (topics.LOG_FEATURES, topics.LOGS_LATE),
+        "mines log templates; counts lines by template and by severity",
+        starts_later=True,
+    ),
+    Link(
+        "detector",
+        (topics.FEATURES, topics.RULES, topics.LABELS),
+        (topics.NOVELTIES, topics.STATE, topics.NEWS, topics.NOVELTIES_LATE),
+        "finds what is novel in each series and each machine",
+    ),
+    Link(
+        "log_detector",
+        (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
+        (topics.NOVELTIES, topics.LOG_NEWS, topics.LOG_FEATURES_LATE),
+        "finds what is novel in each machine's log",
+        starts_later=True,
+    ),
+    Link(
+        "incidents",
+        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES),
+        (topics.INCIDENTS,),
+        "groups novelties over series, machines and time; says when nothing is received",
+        fresh=True,
+        starts_later=True,
+    ),
+    Link(
+        "sink",
+        (topics.NOVELTIES, topics.INCIDENTS),
+        (),
+        "stores verdicts and incidents in Elasticsearch",
+        "Elasticsearch",
+    ),
+    Link(
+        "archive",
+        (topics.TELEMETRY, topics.LOGS),
+        (),
+        "keeps records for longer than Kafka does, by event-time day; runs if `archive.path` is set",
+        "Parquet files",
+        needs="archive.path",
+        replayed=False,
+        starts_later=True,
+    ),
+)
+"""All jobs, in the order in which data flow through them."""
+
+LINKS = {link.name: link for link in CHAIN}
+"""The jobs by name."""
+
+TOPICS = tuple(dict.fromkeys((*(name for link in CHAIN for name in (*link.inputs, *link.outputs)), *topics.SHARED)))
+"""Names of all topics that the chain needs, without the namespace."""
