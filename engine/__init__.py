@@ -41,7 +41,7 @@ _NAMES = {
     "MinBy Quantile Rate Std Sum TopK Variance",
     "engine.watermarks": "AscendingTimestamps BoundedOutOfOrderness LearnedLateness Prompt Punctuated",
     "engine.operators": "Broadcast Correlation CountWindows Deduplicate DeltaWindows EachKey Event IntervalJoin "
-    "KeyCallback Logic NO_TIMER Pattern Process Timer Turn WindowJoin aside",
+    "KeyCallback Logic NO_TIMER Pattern Process TemporalJoin Timer Turn WindowJoin aside",
 }
 _PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 """The module of each public name."""

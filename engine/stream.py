@@ -21,6 +21,7 @@ from engine.aggregates import AnyAggregate, signed
 from engine.aggregates.check import check
 from engine.aggregates.signed import RETRACTION
 from engine.formats.columnar import ColumnarDecoder
+from engine.formats.compacted_json import CompactedJsonDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.json_decoder import JsonDecoder
 from engine.operators.chain import Chain, PassThrough, Transform
@@ -74,6 +75,7 @@ class Stream:
         out_of_orderness: str | int = "0s",
         idle_after: str | int = "10s",
         max_ahead: str | int = "1m",
+        tombstones: str | None = None,
     ) -> Stream:
         """Starts a stream that reads topics of JSON, one object in each message.
 
@@ -85,11 +87,14 @@ class Stream:
             out_of_orderness: By how much records of one partition may be out of order.
             idle_after: A partition that has had no record for so long is idle: the watermark does not wait for it.
             max_ahead: A record whose event time lies further than this after its arrival becomes a dead letter.
+            tombstones: For a compacted topic: the column whose text is the key of the messages. A message without a
+                value is then a record of its key, at its arrival, whose other columns are null; see `TemporalJoin`.
 
         Raises:
             NewnormalError: ``DURATION_INVALID``, ``RECORD_INVALID``, ``COLUMN_UNKNOWN`` without such a time column.
         """
-        return cls._read(topics, record, JsonDecoder(record), time, out_of_orderness, idle_after, max_ahead)
+        decoder = JsonDecoder(record) if tombstones is None else CompactedJsonDecoder(record, tombstones, time)
+        return cls._read(topics, record, decoder, time, out_of_orderness, idle_after, max_ahead)
 
     @classmethod
     def read_columnar(
@@ -167,7 +172,7 @@ class Stream:
         return self.merge(Stream.read(replace(source, holds=False)))
 
     def join(self, other: Stream, how: TwoSided) -> Stream:
-        """Joins two streams by key, with an `IntervalJoin`, `WindowJoin`, `Correlation` or `Broadcast`."""
+        """Joins two streams by key: `IntervalJoin`, `WindowJoin`, `TemporalJoin`, `Correlation` or `Broadcast`."""
         left, right = self._plain("join"), other._plain("join")
         names = [[name for name in schema(side).names if name != INPUT] for side in (left, right)]
         right = tuple(replace(source, broadcast=how.broadcast) for source in right)

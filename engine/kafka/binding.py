@@ -14,6 +14,9 @@ from engine.spec.source import Source
 READ = {"message.timestamp.type": "LogAppendTime"}
 """Configuration of created input topics: the broker sets the arrival time, as the clock of a writer may be wrong."""
 
+COMPACTED = {"cleanup.policy": "compact"}
+"""Configuration of created input topics in which a message without a value deletes its key."""
+
 
 def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replication: int = 1) -> list[str]:
     """Creates the missing topics that some jobs read and write; returns the created ones.
@@ -24,6 +27,7 @@ def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replicatio
     jobs = list(jobs)
     configs: dict[str, Mapping[str, Any]] = {output.topic: {} for job in jobs for output in job.outputs}
     configs |= {topic: READ for job in jobs for topic in job.topics}
+    configs |= {topic: READ | COMPACTED for job in jobs for topic in job.compacted}
     return ensure_topics(bootstrap, configs, partitions, replication)
 
 

@@ -13,6 +13,7 @@ from engine.operators.interval_join import IntervalJoin
 from engine.operators.pattern import Event, Pattern
 from engine.operators.process import Process
 from engine.operators.sequence_windows import CountWindows, DeltaWindows
+from engine.operators.temporal_join import TemporalJoin
 from engine.operators.turn import NO_TIMER, Logic, Turn
 from engine.operators.window_join import WindowJoin
 
@@ -30,6 +31,7 @@ __all__ = [
     "Logic",
     "Pattern",
     "Process",
+    "TemporalJoin",
     "Timer",
     "Turn",
     "WindowJoin",

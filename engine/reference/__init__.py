@@ -14,6 +14,7 @@ from engine.operators.interval_join import IntervalJoin
 from engine.operators.pattern import Pattern
 from engine.operators.process import Process
 from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.operators.temporal_join import TemporalJoin
 from engine.operators.window_join import WindowJoin
 from engine.operators.windows import WindowAggregate
 from engine.reference.broadcast import BroadcastReference
@@ -28,6 +29,7 @@ from engine.reference.of import reference
 from engine.reference.pattern import PatternReference
 from engine.reference.process import ProcessReference
 from engine.reference.sequence_aggregate import SequenceAggregateReference
+from engine.reference.temporal_join import TemporalJoinReference
 from engine.reference.window_join import WindowJoinReference
 from engine.reference.windows import WindowAggregateReference
 from engine.spec.operator import Row
@@ -41,6 +43,7 @@ reference.register(PassThrough, PassThroughReference)
 reference.register(Pattern, PatternReference)
 reference.register(Process, ProcessReference)
 reference.register(SequenceAggregate, SequenceAggregateReference)
+reference.register(TemporalJoin, TemporalJoinReference)
 reference.register(Transform, TransformReference)
 reference.register(WindowAggregate, WindowAggregateReference)
 reference.register(WindowJoin, WindowJoinReference)

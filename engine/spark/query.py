@@ -28,6 +28,7 @@ from engine.spark import shared_memory
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
 from engine.spark.workers import is_local
+from engine.spec.decoder import TOMBSTONE
 from engine.spec.duration import DurationField
 from engine.spec.job import Job
 from engine.state import initial
@@ -134,7 +135,7 @@ def start(
     checkpoint = runtime.checkpoints / job.name
     taken_over = initial.offsets(checkpoint)
     first = begin if taken_over is None else taken_over
-    rows = read(spark, job.topics, runtime, most, first) if instead is None else instead
+    rows = read(spark, job.topics, runtime, most, first, keys=bool(job.compacted)) if instead is None else instead
     plan = operated(rows, job, runtime.shards, None if taken_over is None else checkpoint, place if by_shards else None)
     return _start(plan, job.name, runtime, write, ends=instead is not None)
 
@@ -224,8 +225,12 @@ def read(
     most: int,
     begin: Offsets | None = None,
     gather: int = 0,
+    keys: bool = False,
 ) -> DataFrame:
-    """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms); arguments as `start`."""
+    """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms); arguments as `start`.
+
+    With ``keys`` the value of a message that has none is `TOMBSTONE` and its key.
+    """
     options = {
         **spark_options(runtime.bootstrap),
         "subscribe": ",".join(topics),
@@ -240,13 +245,14 @@ def read(
         # a range may end in a transaction marker, which is no record: each reader would wait so long for one
         "kafka.fetch.max.wait.ms": "10",
     }
+    value = F.coalesce("value", F.concat(F.lit(TOMBSTONE), "key")).alias("value") if keys else F.col("value")
     if gather:
         options |= {"minOffsetsPerTrigger": str(most), "maxTriggerDelay": f"{gather}ms"}
     return (
         spark.readStream.format("kafka")
         .options(**options)
         .load()
-        .select("value", "topic", "partition", "offset", F.unix_millis("timestamp").alias("arrived"))
+        .select(value, "topic", "partition", "offset", F.unix_millis("timestamp").alias("arrived"))
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +66,15 @@ class Decoded:
         )
 
 
+TOMBSTONE = b"\0tombstone:"
+"""What stands for the missing value of a message, with its key behind it; no text, JSON or Arrow stream begins so."""
+
+
 class Decoder(ABC):
     """One input format."""
+
+    tombstones: ClassVar[bool] = False
+    """Whether a message without a value comes as `TOMBSTONE` and its key; otherwise without either."""
 
     @abstractmethod
     def decode(self, messages: Messages) -> Decoded:

@@ -98,6 +98,11 @@ class Job:
         """The topics whose messages go to all shards."""
         return frozenset(topic for source in self.inputs if source.broadcast for topic in source.formats)
 
+    @property
+    def compacted(self) -> frozenset[str]:
+        """The topics in which a message without a value deletes its key."""
+        return frozenset(t for source in self.inputs for t, decoder in source.formats.items() if decoder.tombstones)
+
     def decides_in_log(self, source: Source) -> bool:
         """Whether the log of a record's own partition decides if a record of an input is too late.
 

@@ -8,6 +8,7 @@ from engine.operators.interval_join import IntervalJoin
 from engine.operators.pattern import Pattern
 from engine.operators.process import Process
 from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.operators.temporal_join import TemporalJoin
 from engine.operators.window_join import WindowJoin
 from engine.operators.windows import WindowAggregate
 from engine.vectorized.broadcast import BroadcastProcessor
@@ -20,6 +21,7 @@ from engine.vectorized.pattern import PatternProcessor
 from engine.vectorized.process import ProcessProcessor
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.sequence_aggregate import SequenceAggregateProcessor
+from engine.vectorized.temporal_join import TemporalJoinProcessor
 from engine.vectorized.window_join import WindowJoinProcessor
 from engine.vectorized.windows import window_processor
 
@@ -32,6 +34,7 @@ build.register(PassThrough, PassThroughProcessor)
 build.register(Pattern, PatternProcessor)
 build.register(Process, ProcessProcessor)
 build.register(SequenceAggregate, SequenceAggregateProcessor)
+build.register(TemporalJoin, TemporalJoinProcessor)
 build.register(Transform, TransformProcessor)
 build.register(WindowAggregate, window_processor)
 build.register(WindowJoin, WindowJoinProcessor)

@@ -78,6 +78,9 @@ class OrderedProcessor(Processor):
     ahead: int = 0
     """How far records lie before their time, milliseconds: the result of a window belongs to its last instant."""
 
+    lateness: int = 0
+    """How far the watermark may have passed the instant at which a record is due before it is late, milliseconds."""
+
     in_time_from: int | None = None
     """Records of the inputs from this number on are never late: they take effect on what has not been applied yet."""
 
@@ -93,7 +96,8 @@ class OrderedProcessor(Processor):
         """Sets late records apart and applies those that are due."""
         looped, late = None, None
         if batch.height:
-            missed = batch.select(self.due().alias(DUE))[DUE] <= pl.Series(progress.passed(batch.height))
+            due = batch.select((self.due() + self.lateness).alias(DUE))[DUE]
+            missed = due <= pl.Series(progress.passed(batch.height))
             if self.in_time_from is not None:
                 missed &= batch[INPUT] < self.in_time_from
             if self.loops and INPUT in batch.columns:

@@ -37,6 +37,7 @@ from engine import (
     Std,
     Stream,
     Sum,
+    TemporalJoin,
     TopK,
     Tumbling,
     WindowJoin,
@@ -142,6 +143,7 @@ JOBS: dict[str, Callable[[Names], Stream]] = {
     "deduplicate": lambda names: read(names).process(Deduplicate(("v",), within="5s")),
     "pattern": lambda names: read(names).process(RISE),
     "interval join": joined(IntervalJoin("-3s", "3s", how="left")),
+    "temporal join": joined(TemporalJoin("left")),
     "window join": joined(WindowJoin(Tumbling("5s"))),
     "correlation": joined(Correlation("v", "v", Sliding("10s", every="1s"))),
     "broadcast": lambda names: read(names).join(

@@ -5,6 +5,7 @@ What is expected is counted here from the records alone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from engine import (
     Sliding,
     Stream,
     Sum,
+    TemporalJoin,
     TopK,
     Tumbling,
     WindowJoin,
@@ -131,9 +133,10 @@ def test_a_duplicate_of_a_record_whose_key_is_missing_is_a_duplicate(on: str) ->
 
 @pytest.mark.parametrize("on", ["reference", "operator"])
 @pytest.mark.parametrize("how", ["inner", "left"])
-def test_a_missing_key_finds_no_partner_in_an_interval_join(how: Any, on: str) -> None:
-    job = read().join(read("u"), IntervalJoin("0s", "10s", how=how)).write("o")
-    stream = TestStream(T0, topics=("t", "u")).add(*of_all(1), topic="t").add(*of_all(2), topic="u")
+@pytest.mark.parametrize("join", [partial(IntervalJoin, "-10s", "10s"), TemporalJoin], ids=["interval", "temporal"])
+def test_a_missing_key_finds_no_partner_in_joins(join: Any, how: Any, on: str) -> None:
+    job = read().join(read("u"), join(how=how)).write("o")
+    stream = TestStream(T0, topics=("t", "u")).add(*of_all(2), topic="t").add(*of_all(1), topic="u")
     rows = run(job, stream.advance_watermark("1h"), on=on).rows
     paired = [(r.get("k"), r.get("sub")) for r in rows if r.get("right_time") is not None]
     assert paired == [("x", "y")]

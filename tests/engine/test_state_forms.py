@@ -21,6 +21,7 @@ from engine import (
     Session,
     Sliding,
     Stream,
+    TemporalJoin,
     Tumbling,
     WindowJoin,
 )
@@ -69,6 +70,7 @@ OPERATORS: dict[str, Operator] = {
                 WindowJoin(Tumbling("1m")),
                 Correlation("v", "v", Sliding("1m", every="10s")),
                 Broadcast(identity=("s",)),
+                TemporalJoin(),
             )
         ),
     )

@@ -20,6 +20,7 @@ from engine.operators.interval_join import IntervalJoin
 from engine.operators.pattern import Event, Pattern
 from engine.operators.process import Process
 from engine.operators.sequence_windows import CountWindows, DeltaWindows
+from engine.operators.temporal_join import TemporalJoin
 from engine.operators.turn import Logic, Turn
 from engine.operators.window_join import WindowJoin
 from engine.reference.interpreter import rows as input_rows
@@ -123,6 +124,9 @@ JOBS: dict[str, tuple[tuple[str, ...], Callable[[str], Job]]] = {
     "interval join, at once": (("l", "r"), two(IntervalJoin("0s", "0s", how="left"))),
     "window join": (("l", "r"), two(WindowJoin(Tumbling("5s")))),
     "window join, sliding": (("l", "r"), two(WindowJoin(Sliding("6s", every="2s", offset="700ms")))),
+    "temporal join": (("l", "r"), two(TemporalJoin(deleted="value > 1"))),
+    "temporal join, left": (("l", "r"), two(TemporalJoin("left", deleted="word = 'z'"))),
+    "temporal join, late": (("l", "r"), two(TemporalJoin("left", "value > 1", allowed_lateness="4s"))),
     "correlation": (("l", "r"), two(Correlation("value", "value", Sliding("10s", every="2s", offset="1s"), least=2))),
     "broadcast": (("l", "rules"), ruled(Broadcast(("rule",), on=("word",), how="left"))),
     "broadcast, condition": (
