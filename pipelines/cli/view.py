@@ -27,14 +27,19 @@ def view(
     peer: Annotated[
         list[str] | None, typer.Option(help="URL of each part, in order; questions go on to the part that knows.")
     ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="Serve the last row of each key of a topic of your own jobs instead.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on. Default: view.host.")] = None,
     port: Annotated[
         int | None, typer.Option(help="Port; if it is taken, the next free one. Default: view.port.")
     ] = None,
 ) -> None:
-    """Serve what the detector believes of each series over HTTP, until Ctrl-C."""
+    """Serve what the detector believes of each series, or the results of your own jobs, over HTTP until Ctrl-C."""
+    from engine.columns.partitioning import crc32  # NumPy and Arrow: only for this
     from pipelines.query.view.follower import Follower
     from pipelines.query.view.part import Part
+    from pipelines.query.view.rows import JobTopics
     from pipelines.query.view.serving import Served, serve_view
     from pipelines.serving.server import address, listening  # the web server is heavy: only for this
     from pipelines.versions.promotion import shown_version
@@ -49,13 +54,30 @@ def view(
         raise NewnormalError("USAGE_INVALID", what, "--peer", "the URL of each part, in order", "nothing was started")
     asked = load(**overrides)
     token = access_token(asked.view)
-    settings = running(asked, elasticsearch=version is None)
-    name = version or shown_version(settings) or "v1"
-    mine = settings.of(Registry(settings).get(name).names)
-    follower = Follower(mine, Part(int(parts[1]), int(parts[2])))
-    whole = None if version else settings
+    if topic:
+        if version or peer or part != "1/1":
+            given = "--as" if version else "--peer" if peer else "--part"
+            raise NewnormalError("USAGE_INVALID", f"{given} with --topic", given, "one of them", "nothing was started")
+        settings = running(asked, elasticsearch=False)
+        content = JobTopics(topic)
+        folder = settings.folder("view") / f"topics-{crc32(content.layout):08x}"
+        follower = Follower(settings, folder=folder, content=content)
+        name, mine, whole = ", ".join(content.topics), settings, None
+    else:
+        settings = running(asked, elasticsearch=version is None)
+        name = version or shown_version(settings) or "v1"
+        mine, whole = settings.of(Registry(settings).get(name).names), None if version else settings
+        follower = Follower(mine, Part(int(parts[1]), int(parts[2])))
     served = Served(
-        mine, whole, follower.partitions, follower.part, follower.folder, configure, tuple(peer or ()), token
+        mine,
+        whole,
+        follower.partitions,
+        follower.part,
+        follower.folder,
+        configure,
+        tuple(peer or ()),
+        token,
+        follower.content.topics if topic else (),
     )
     try:
         listener = listening(settings.view.host, settings.view.port, "view")

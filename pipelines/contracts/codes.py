@@ -282,6 +282,7 @@ view(
     "the folder of the state view cannot be opened",
     "end the other view that has it open, or delete it",
 )
+view("VIEW_ROW_UNKNOWN", "the view of a topic knows no row of that key", "`/rows/TOPIC` lists what it knows")
 view("VIEW_SERIES_UNKNOWN", "the state view knows nothing of a series", "`newnormal query states` shows which it knows")
 view("VIEW_ELSEWHERE", "another process of the state view has this machine", "ask that one, or name it with `--peer`")
 view(

@@ -26,7 +26,8 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
 from pipelines.query.view.answers import Answers
 from pipelines.query.view.database import Database
-from pipelines.query.view.follower import TOPICS, Follower
+from pipelines.query.view.detector_topics import TOPICS
+from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
 from tests.benchmarks.queries import say
 

@@ -13,7 +13,7 @@ from models.config import DetectorConfig
 from pipelines.contracts.settings import Settings
 from pipelines.query.view import progress
 from pipelines.query.view.database import Database
-from pipelines.query.view.follower import TOPICS
+from pipelines.query.view.detector_topics import TOPICS
 from pipelines.query.view.keys import ABNORMAL, STATE, WINDOW, beginning, names, parts
 from pipelines.query.view.machines import machines
 from pipelines.query.view.part import Part

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any
-from urllib.parse import unquote_to_bytes
 
 import orjson
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse, RedirectResponse
-from starlette.datastructures import Headers, MutableHeaders
+from fastapi.responses import RedirectResponse
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.setting_types import is_loopback
 from pipelines.query.view.answers import NEEDED, Answers
 from pipelines.query.view.client import MOST
-from pipelines.serving.hosts import allowed
-from pipelines.serving.tokens import has_token
+from pipelines.query.view.guard import cursor, decoded, following, guarded
 
-_STATUS = {
-    "VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400,
-    "VIEW_TOKEN_REQUIRED": 401,
-}  # fmt: skip
 _ABOUT = (
     "What the detector believes of each series, and the last windows of each. Names in a path are percent-encoded, "
     "a slash as %2F; they may be in the query instead (/state?entity=..&metric=..). `age` says how old an answer is."
@@ -52,10 +43,7 @@ def create_app(
         token: What who asks must know; empty: nothing, so that nobody is answered where others reach the view.
         reached: The address that decides who reaches it.
     """
-    app = FastAPI(title="Newnormal state view", description=_ABOUT, version="1", docs_url=None, redoc_url=None)
-    closed = bool(token) or not is_loopback(reached)
-    app.add_middleware(_Guarded, listening=listening, hosts=hosts, token=token if closed else None)
-    app.add_exception_handler(NewnormalError, _refused)
+    app = guarded("Newnormal state view", _ABOUT, listening, hosts, token, reached)
 
     def answered(answer: dict[str, Any], entity: str | None = None) -> Response:
         shown = promoted()
@@ -95,7 +83,7 @@ def create_app(
 
     @app.get("/state/{entity}/{metric}", summary="what is believed of a series")
     async def state(entity: str, metric: str, request: Request) -> Response:
-        return state_of(_decoded(entity), _decoded(metric), request)
+        return state_of(decoded(entity), decoded(metric), request)
 
     @app.get("/state", summary="the same, with names in the query")
     async def state_by_query(entity: Entity, metric: Metric, request: Request) -> Response:
@@ -103,7 +91,7 @@ def create_app(
 
     @app.get("/windows/{entity}/{metric}", summary="the last windows of a series, with the verdicts known on them")
     async def windows(entity: str, metric: str, request: Request, n: Number = 60) -> Response:
-        return windows_of(_decoded(entity), _decoded(metric), n, request)
+        return windows_of(decoded(entity), decoded(metric), n, request)
 
     @app.get("/windows", summary="the same, with names in the query")
     async def windows_by_query(entity: Entity, metric: Metric, request: Request, n: Number = 60) -> Response:
@@ -119,9 +107,8 @@ def create_app(
     ) -> Response:
         if entity and (answer := elsewhere(entity, request)):
             return answer
-        states, end = view.range(entity or prefix, bool(entity), _cursor(after), limit)
-        following = urlsafe_b64encode(end).decode() if end else None
-        return answered({"states": states, "next": following}, entity or None)
+        states, end = view.range(entity or prefix, bool(entity), cursor(after), limit)
+        return answered({"states": states, "next": following(end)}, entity or None)
 
     @app.get("/top", summary="the most abnormal series now, the highest score first")
     async def top(k: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Response:
@@ -154,77 +141,8 @@ def create_app(
     return app
 
 
-class _Guarded:
-    """Refuses requests for other hosts or without the token, and matches paths as they were sent.
-
-    So an encoded slash does not end a name. It is plain ASGI, as a middleware of FastAPI would start a task for each
-    request.
-    """
-
-    def __init__(
-        self, app: Callable[..., Awaitable[None]], listening: str, hosts: Collection[str], token: str | None
-    ) -> None:
-        self._app, self._listening, self._hosts, self._token = app, listening, hosts, token
-
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def answer(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                more = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-                MutableHeaders(scope=message).update(more)
-            await send(message)
-
-        headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if not allowed(host, self._listening, self._hosts):
-            what = f"the view does not answer to {host[:300]!r}"
-            error = NewnormalError("VIEW_HOST_REFUSED", what, "Host header", "localhost, or view.hosts")
-            await _refusal(error)(scope, receive, answer)
-        elif self._token is not None and not self._knows(headers.get("authorization", "")):
-            accepted = "the header Authorization: Bearer TOKEN, with the token of view.token_file"
-            error = NewnormalError("VIEW_TOKEN_REQUIRED", "the view does not know who asks", "state view", accepted)
-            refused = _refusal(error)
-            refused.headers["WWW-Authenticate"] = "Bearer"
-            await refused(scope, receive, answer)
-        else:
-            path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-            await self._app({**scope, "path": path}, receive, answer)
-
-    def _knows(self, authorization: str) -> bool:
-        return bool(self._token) and has_token(authorization, self._token or "")
-
-
-async def _refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, NewnormalError)
-    return _refusal(error)
-
-
-def _refusal(error: NewnormalError) -> JSONResponse:
-    detail = f"{error.what}; accepted: {error.accepted}" if error.accepted else error.what
-    return JSONResponse({"code": error.code, "detail": detail}, _STATUS.get(error.code, 503))
-
-
 def _unknown(entity: str, metric: str) -> NewnormalError:
     what = f"nothing is known of metric {metric!r} of {entity!r}"
     return NewnormalError(
         "VIEW_SERIES_UNKNOWN", what, "view", "a series that the detector has judged; /states lists them"
     )
-
-
-def _decoded(name: str) -> str:
-    try:
-        return unquote_to_bytes(name.encode("latin-1")).decode("utf-8")
-    except UnicodeError:
-        raise NewnormalError("VIEW_QUESTION", "a name is no UTF-8", "path", "percent-encoded UTF-8") from None
-
-
-def _cursor(text: str) -> bytes:
-    try:
-        return urlsafe_b64decode(text.encode("ascii"))
-    except ValueError:
-        raise NewnormalError(
-            "VIEW_QUESTION", "after is no `next` of a page", "after", "`next` of the page before"
-        ) from None

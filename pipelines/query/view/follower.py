@@ -14,24 +14,17 @@ import orjson
 import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from engine.formats import columnar
 from engine.kafka.admin import topic_ids
 from engine.spec.errors import NewnormalError
-from pipelines.contracts import topics
-from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings
 from pipelines.query import tables
 from pipelines.query.view import progress
+from pipelines.query.view.content import Content
 from pipelines.query.view.database import Database
-from pipelines.query.view.keys import META, names
-from pipelines.query.view.machines import Machines
+from pipelines.query.view.detector_topics import DetectorTopics
+from pipelines.query.view.keys import META
 from pipelines.query.view.part import Part
 from pipelines.query.view.progress import Heartbeat, Progress
-from pipelines.query.view.states import StateMessage, take_states
-from pipelines.query.view.windows import Ring, newest
-
-TOPICS = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
-"""What the view reads: beliefs, the statistics of each window, and verdicts."""
 
 _MESSAGES, _FEW = 1_000, 200
 """Most messages of one write while the view is behind, and while it is not. A request waits while the process that
@@ -56,17 +49,23 @@ class Follower:
         settings: The settings of a version, with the address of Kafka filled in.
         part: The part.
         folder: Where the database is; ``None``: the folder of that part in the state directory.
+        content: What it keeps; ``None``: what the detector believes.
 
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN`` if the detector has not run yet; ``USAGE_INVALID`` if there are more parts
             than partitions; ``VIEW_UNUSABLE``.
     """
 
-    def __init__(self, settings: Settings, part: Part | None = None, folder: Path | None = None) -> None:
-        self.settings, self.part, self._ring = settings, part or Part(), Ring(settings)
+    def __init__(
+        self,
+        settings: Settings,
+        part: Part | None = None,
+        folder: Path | None = None,
+        content: Content | None = None,
+    ) -> None:
+        self.settings, self.part, self.content = settings, part or Part(), content or DetectorTopics(settings)
         self.folder = folder or settings.folder("view") / f"part-{self.part.number}-of-{self.part.of}"
         self._lost = False
-        self._names = {settings.reads(name): name for name in TOPICS}
         self._reader = tables.consumer(
             settings.kafka.bootstrap or "", {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
         )
@@ -78,9 +77,8 @@ class Follower:
 
     def _begin(self) -> None:
         """Opens the database and finds where to go on."""
-        settings = self.settings
-        partitions_of = {name: tables.partitions(self._reader, name) for name in self._names}
-        self.partitions = len(partitions_of[settings.reads(topics.STATE)])
+        partitions_of = {name: tables.partitions(self._reader, name) for name in self.content.topics}
+        self.partitions = len(partitions_of[self.content.topics[0]])
         if self.part.of > self.partitions:
             what, most = f"{self.part.of} parts, but {self.partitions} partitions", f"at most {self.partitions} parts"
             raise NewnormalError("USAGE_INVALID", what, "--part", most, "nothing was started")
@@ -152,10 +150,10 @@ class Follower:
         Args:
             ends: Offset behind the last message of each partition.
         """
-        layout, folder = f"3 {self._ring.every} {self._ring.places} {self.partitions}".encode(), self.folder / "data"
+        layout, folder = f"{self.content.layout} {self.partitions}".encode(), self.folder / "data"
         database = Database(folder)
         ids = orjson.dumps(
-            topic_ids(self.settings.kafka.bootstrap or "", list(self._names)), option=orjson.OPT_SORT_KEYS
+            topic_ids(self.settings.kafka.bootstrap or "", list(self.content.topics)), option=orjson.OPT_SORT_KEYS
         )
         reason = ""
         if database.get(_LAYOUT) not in (None, layout):
@@ -184,11 +182,7 @@ class Follower:
     def _store(self, got: Sequence[Any]) -> None:
         """Stores messages and how far they reach, all in one write; only then the progress counts."""
         places = {at: self._progress[at].copy() for at in {(m.topic(), m.partition()) for m in got} & {*self._progress}}
-        puts: dict[bytes, bytes] = {}
-        gone: set[bytes] = set()
-        verdicts: list[tuple[bytes, bytes]] = []
-        last: dict[bytes, StateMessage] = {}
-        machines = Machines()
+        gathering = self.content.gathering()
         read = refused = 0
         for message in got:
             if error := message.error():
@@ -198,16 +192,13 @@ class Follower:
             place = places[message.topic(), message.partition()]
             place.next, place.written = message.offset() + 1, message.timestamp()[1]
             try:
-                self._take(message, place, puts, verdicts, last, machines)
+                gathering.take(message, place)
             except (NewnormalError, ValueError, KeyError, TypeError, AttributeError) as error:
                 refused += 1
                 log.warning(
                     "skipping a message", topic=message.topic(), offset=message.offset(), reason=str(error)[:200]
                 )
-        puts.update(newest(verdicts, self.database))
-        counts = {at: place.counts for (topic, at), place in places.items() if self._names[topic] == topics.STATE}
-        take_states(self.database, last, counts, puts, gone)
-        puts.update(machines.entries(self.database))
+        puts, gone = gathering.entries(self.database, places)
         places = self._with_ends(places)
         before = self._heartbeat
         beat = Heartbeat(time.time(), before.messages + read, before.refused + refused)
@@ -227,33 +218,6 @@ class Follower:
             _, high = self._reader.get_watermark_offsets(TopicPartition(*at), cached=True)
             place.end = max(place.end, place.next, high)  # the cached offset is below 0 until the first answer
         return places
-
-    def _take(
-        self,
-        message: Any,
-        place: Progress,
-        puts: dict[bytes, bytes],
-        verdicts: list[tuple[bytes, bytes]],
-        last: dict[bytes, StateMessage],
-        machines: Machines,
-    ) -> None:
-        topic, value = self._names[message.topic()], message.value()
-        if topic == topics.STATE:
-            key = orjson.loads(message.key() or b"")
-            said = StateMessage(message.partition(), value)
-            if said.state:
-                puts.update([self._ring.belief(said.state)])
-                machines.take_kind(key["entity"], said.state["kind"])
-            last[names(key["entity"], key["metric"])] = said
-        elif topic == topics.FEATURES:
-            table, watermark = columnar.decode(value or b"", Features.arrow_schema())
-            if table.num_rows:
-                puts.update(self._ring.statistics(table))
-                machines.take_windows(table)
-            if watermark is not None:
-                place.watermark = max(place.watermark, watermark)
-        elif value:
-            verdicts.append(self._ring.verdict(value))
 
 
 def _take_error(error: Any, message: Any, places: dict[tuple[str, int], Progress]) -> None:

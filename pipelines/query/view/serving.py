@@ -20,6 +20,7 @@ from typing import Any
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
@@ -28,6 +29,8 @@ from pipelines.query.view.app import create_app
 from pipelines.query.view.database import Database
 from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
+from pipelines.query.view.rows import Rows
+from pipelines.query.view.rows_app import create_rows_app
 from pipelines.serving.connections import configuration
 from pipelines.versions.promotion import shown_version
 
@@ -58,6 +61,7 @@ class Served:
         prepare: Called first in that process, e.g. to configure the log.
         peers: The URLs of all parts, in order, if they are known.
         token: What who asks must know; empty: nothing.
+        topics: The topics of jobs whose rows it serves; empty: it serves what the detector believes.
     """
 
     settings: Settings
@@ -68,6 +72,7 @@ class Served:
     prepare: Callable[[], None]
     peers: tuple[str, ...] = ()
     token: str = field(default="", repr=False)
+    topics: tuple[str, ...] = ()
 
 
 def serve_view(follower: Follower, served: Served, listener: socket.socket, ready: Callable[[], None]) -> None:
@@ -130,17 +135,22 @@ def _answer(served: Served, listener: socket.socket, theirs: Connection) -> None
     """The process that answers. It ends when the other says so, or at once if the other has ended."""
     served.prepare()
     database = Database(served.folder / "data", served.folder / "reader")
-    answers = Answers(database, served.settings, served.partitions, served.part)
-    promoted = _Promoted(served.whole)
-    shown = served.settings.view
-    hosts = shown.hosts.split(",")
-    app = create_app(
-        answers, lambda: promoted.name, served.peers, shown.host, hosts, token=served.token, reached=shown.reached
-    )
-    server = _Server(configuration(app, _GRACE, lifespan="off"), theirs)
+    server = _Server(configuration(_app(served, database), _GRACE, lifespan="off"), theirs)
     threading.Thread(target=_obey, args=(server, theirs), daemon=True).start()
     asyncio.run(_serve(server, listener, database))
     database.close()
+
+
+def _app(served: Served, database: Database) -> FastAPI:
+    shown = served.settings.view
+    hosts = shown.hosts.split(",")
+    if served.topics:
+        return create_rows_app(Rows(database), served.topics, shown.host, hosts, served.token, shown.reached)
+    answers = Answers(database, served.settings, served.partitions, served.part)
+    promoted = _Promoted(served.whole)
+    return create_app(
+        answers, lambda: promoted.name, served.peers, shown.host, hosts, token=served.token, reached=shown.reached
+    )
 
 
 async def _serve(server: uvicorn.Server, listener: socket.socket, database: Database) -> None:

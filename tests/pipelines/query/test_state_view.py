@@ -24,7 +24,8 @@ from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.answers import Answers
 from pipelines.query.view.app import create_app
-from pipelines.query.view.follower import TOPICS, Follower
+from pipelines.query.view.detector_topics import TOPICS
+from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
 from tests.pipelines.query.view_topics import PARTITIONS, STEP, T0, Own, produce, state, until, with_topics
 

@@ -17,7 +17,8 @@ from engine.kafka.admin import ensure_topics
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.query.view.answers import Answers
-from pipelines.query.view.follower import TOPICS, Follower
+from pipelines.query.view.detector_topics import TOPICS
+from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
 
 T0, STEP, PARTITIONS = 1_700_000_000_000, 10_000, 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.contracts.settings import load
-from pipelines.query.view.follower import TOPICS
+from pipelines.query.view.detector_topics import TOPICS
 from pipelines.runtime.acls import FOLLOWED, Acl, needed
 
 
