@@ -16,7 +16,7 @@ from engine.kafka.content import values
 from engine.spec.errors import NewnormalError
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-jobs.md"
-NAMES = ("word_count", "sessions", "early_and_late", "join", "pattern", "process")
+NAMES = ("word_count", "sessions", "early_and_late", "join", "enrichment", "pattern", "process")
 Row = dict[str, Any]
 
 

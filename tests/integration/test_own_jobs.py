@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from engine.kafka.admin import ensure_topics
 from tests.integration.conftest import Pipeline
@@ -20,6 +22,8 @@ INPUTS = {
     "sales": {"shop": "end", "amount": 0.0},
     "orders": {"order": "end", "amount": 0.0},
     "payments": {"order": "end-payment", "amount": 0.0},
+    "ad-events": {"ad": "end", "event": "view"},
+    "ads": {"ad": "end", "campaign": "end"},
     "logins": {"user": "end", "outcome": "ok"},
     "readings": {"sensor": "end", "celsius": 0.0},
 }
@@ -61,6 +65,12 @@ def test_the_page_s_examples_give_what_it_says_though_the_driver_is_killed(pipel
     send("sales", {"at": 5, "shop": "north", "amount": 10.0}, {"at": 10, "shop": "north", "amount": 5.0})
     send("orders", {"at": 0, "order": "one", "amount": 9.5}, {"at": 1, "order": "two", "amount": 3.0})
     send("payments", {"at": 60, "order": "one", "amount": 9.0})
+    send(
+        "ads",
+        *({"at": at, "ad": ad, "campaign": c} for at, ad, c in ((0, "one", "p"), (0, "two", "p"), (60, "one", "q"))),
+    )
+    seen = [(10, "one", "view"), (12, "one", "click"), (15, "two", "view"), (59, "one", "view"), (61, "one", "view")]
+    send("ad-events", *({"at": at, "ad": ad, "event": event} for at, ad, event in seen))
     for user, outcomes in (("bob", "failed failed ok"), ("eve", "failed ok failed ok")):
         send("logins", *({"at": 10 * i, "user": user, "outcome": o} for i, o in enumerate(outcomes.split())))
     send("readings", *({"at": i, "sensor": "s", "celsius": c} for i, c in enumerate((20.0, 25.0, 40.0))))
@@ -77,7 +87,8 @@ def test_the_page_s_examples_give_what_it_says_though_the_driver_is_killed(pipel
     pipeline.wait("the late sale", lambda: any(r["timing"] == "late" for r in ours("takings")))
     send("sales", {"at": 30, "shop": "north", "amount": 7.0})
     pipeline.wait("what is too late", lambda: bool(read(bootstrap, "takings.late")))
-    for topic, n in (("visits", 2), ("paid", 2), ("guessed", 1), ("risen", 3)):
+    soon = delete_and_view(bootstrap)
+    for topic, n in (("campaign-views", 4), ("visits", 2), ("paid", 2), ("guessed", 1), ("risen", 3)):
         pipeline.wait(topic, lambda topic=topic, n=n: len(ours(topic)) >= n)  # type: ignore[misc]
     total = len(words)
     pipeline.wait("all counts", lambda: sum(row["n"] for row in ours("counts")) >= total)
@@ -85,6 +96,20 @@ def test_the_page_s_examples_give_what_it_says_though_the_driver_is_killed(pipel
 
     counted_right(words, ours("counts"))
     check_the_others(bootstrap, t0, ours)
+    found = {(r["campaign"], r["window_start"]): r["views"] for r in ours("campaign-views")}
+    window = soon // 10_000 * 10_000
+    assert found == {("p", t0 + 10_000): 2, ("p", t0 + 50_000): 1, ("q", t0 + 60_000): 1, ("q", window): 1}
+
+
+def delete_and_view(bootstrap: str) -> int:
+    """Writes a tombstone for the advertisement ``two``, then a view of each one; returns the time of the views."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce("ads", None, "two")
+    assert producer.flush(60) == 0
+    soon = int(time.time() * 1000) + 5_000
+    feed(bootstrap, "ad-events", [({"time": soon, "ad": ad, "event": "view"}, ad) for ad in ("one", "two")])
+    pass_time(bootstrap, "ad-events", {"time": soon + 20_000, **INPUTS["ad-events"]}, 2)
+    return soon
 
 
 def check_the_others(bootstrap: str, t0: int, ours: Callable[[str], list[Row]]) -> None:
