@@ -117,6 +117,18 @@ def view(
 
 
 @app.command()
+def yahoo(
+    records: Annotated[int, typer.Option(min=100_000, help="Events of the backlog.")] = 4_000_000,
+    rate: Annotated[int, typer.Option(help="Events a second while the latency is measured.")] = 20_000,
+    seconds: Annotated[int, typer.Option(min=60, help="For how long that is.")] = 120,
+    out: Report = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure Yahoo's streaming benchmark: events a second, and latency until the view has the count of a window."""
+    run_benchmark("yahoo", out, records, rate, seconds, state_dir)
+
+
+@app.command()
 def gateway(
     series: Annotated[int, typer.Option(min=2_000, help="Series that are pushed, a multiple of 2,000.")] = 100_000,
     seconds: Annotated[int, typer.Option(help="Length of each measured part.")] = 15,

@@ -98,7 +98,7 @@ class Follower:
         )
         self._seek()
 
-    def step(self, wait: float = 0.2) -> int:
+    def step(self, wait: float = 0.05) -> int:
         """Reads the messages that are there and stores them; returns their number.
 
         Messages that could not be stored are read again by the next call.
