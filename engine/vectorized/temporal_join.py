@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from engine.columns.tables import stacked
 from engine.operators.temporal_join import TemporalJoin
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.duration import END_OF_TIME, NEVER
@@ -17,7 +18,6 @@ from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import MOST_PARTS, OrderedProcessor
 from engine.vectorized.processor import Results
-from engine.vectorized.two_sided import stacked
 
 _SAID, _SINCE, _DELETES, _UNTIL = "__said", "__since", "__deletes", "__until"
 

@@ -18,7 +18,7 @@ DETECTOR = "detector"
 """The job beside which the console follows what is believed."""
 
 FOLLOWED = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
-"""What the console beside the detector follows; those of `pipelines.query.view.follower`, which needs RocksDB."""
+"""What the console beside the detector follows; those of `pipelines.query.view.detector_topics`: that needs RocksDB."""
 
 TOOLS = "newnormal."
 """How the consumer groups of commands that only look begin, such as `newnormal tail`."""
