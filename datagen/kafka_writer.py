@@ -45,6 +45,8 @@ def producer_settings(bootstrap: str) -> dict[str, Any]:
         "compression.type": "lz4",
         "acks": "all",
         "enable.idempotence": True,
+        # with more, librdkafka's thread asks again and again, for a whole core, while an answer is waited for
+        "max.in.flight.requests.per.connection": 1,
         "message.timeout.ms": 0,  # no limit: a message that is given up may have been taken by Kafka
         "reconnect.backoff.max.ms": 1_000,
         "partitioner": "murmur2_random",  # as the JVM clients do, so that all writers agree on the partition of a key

@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from datagen.kafka_writer import KafkaWriter
 from deploy.embedded import services
 from deploy.progress import silent
+from engine.kafka.admin import ensure_topics
 from pipelines.contracts.settings import load
 
 pytestmark = pytest.mark.servers
@@ -45,6 +47,12 @@ class Broker:
         assert running
         return running.servers[0].pid
 
+    @property
+    def address(self) -> str:
+        running = services.status(self.settings)
+        assert running
+        return running.endpoints.bootstrap
+
     def kill(self) -> None:
         """With SIGKILL; its supervisor starts it again on the same data."""
         os.killpg(self.pid, signal.SIGKILL)
@@ -61,9 +69,7 @@ class Broker:
 
     def records(self, topic: str, partitions: int = 4) -> list[dict[str, object]]:
         """All that a topic holds, in order within each partition."""
-        running = services.status(self.settings)
-        assert running
-        options = {"bootstrap.servers": running.endpoints.bootstrap, "group.id": "count", "enable.partition.eof": True}
+        options = {"bootstrap.servers": self.address, "group.id": "count", "enable.partition.eof": True}
         reader = Consumer(options)
         reader.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
         found, ended = [], 0
@@ -217,3 +223,21 @@ def test_what_could_not_be_sent_before_a_kill_or_ctrl_c_is_told_and_an_agent_sen
         part = [record for record in records if begin <= int(str(record["@timestamp"])) < until]
         assert_each_sample_once_in_order_without_gap(part, 100)
         assert int(str(part[-1]["@timestamp"])) > until - 1_000 or until > end, "the end of a run is missing"
+
+
+def test_a_source_that_waits_for_an_answer_leaves_the_processor_alone(broker: Broker) -> None:
+    """The boundary between waiting and asking again and again: a busy broker answers late, to all its producers."""
+    broker.up()
+    bootstrap = broker.address
+    ensure_topics(bootstrap, {"waits": {}}, 4)
+    keys = [f"host-{number}" for number in range(50)]
+    with KafkaWriter(bootstrap) as writer:
+        writer.write("waits", keys, keys)
+        writer.flush()
+        with broker.hung():
+            began, used = time.monotonic(), time.process_time()
+            while time.monotonic() < began + 2:
+                writer.write("waits", keys, keys)
+                time.sleep(0.05)
+            used = time.process_time() - used
+    assert used < 0.5, "seconds of processor time in two seconds of waiting"
