@@ -18,11 +18,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from engine.kept_memory import keep_little
 from engine.spark import class_archive, java_process
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
 from engine.spark.interpreter import local_interpreter
-from engine.spark.java_options import EXECUTOR, OPTIMIZES, When
+from engine.spark.java_options import Memory, When, driver_options
 from engine.spec.errors import NewnormalError
 
 PRELOAD = "NEWNORMAL_PRELOAD"
@@ -57,6 +58,11 @@ TUNED = {
     "spark.kafka.consumer.cache.capacity": "256",
 }
 """Settings that make small micro-batches fast, for a session that is created for the jobs."""
+SMALL = {
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+    "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "64",
+}
+"""Settings of a Spark that holds little memory: the states of all jobs share a cache."""
 _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
@@ -80,6 +86,7 @@ class StartingSpark:
         options: Further settings of a Spark in this process, e.g. ``spark.hadoop.*`` for that store; a cluster has its
             own.
         optimizes: When the JVM optimizes what runs often.
+        memory: How much memory is held for speed.
     """
 
     def __init__(
@@ -94,6 +101,7 @@ class StartingSpark:
         store_jars: Sequence[Path] = (),
         options: Mapping[str, str] | None = None,
         optimizes: When = "usual",
+        memory: Memory = "usual",
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
@@ -106,8 +114,11 @@ class StartingSpark:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
         for_classes = class_archive.reading(jars) if java_options is None else java_options
-        for_java = (*EXECUTOR, *OPTIMIZES[optimizes], *for_classes)
+        for_java = (*driver_options(optimizes, memory), *for_classes)
         self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_java, python), log
+        if memory == "small":
+            self._conf |= SMALL
+            keep_little()
         if cluster:
             self._conf = _without_local(self._conf) | cluster.configuration([*jars, *store_jars])
         else:

@@ -15,6 +15,7 @@ from pipelines.cli.hints import command, hint
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import site
+from pipelines.contracts.preferred import prefer
 from pipelines.contracts.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 5.0
 """How long the demo waits after Ctrl-C for records already sent to be processed; the next start processes the rest."""
+_PREFERRED = {
+    "detector.emit": "all",  # the site is small, and all of it can be looked at
+    "watermark.idle_after": "2s",  # most topics are silent, and all senders have the same clock
+    "engine.jvm_optimizes": "never",  # the first novelty comes sooner, and the load is small
+}
 
 _NEXT = {
     "newnormal demo": "goes on where this run stopped",
@@ -54,14 +60,9 @@ def demo(
     from pipelines.runtime.starting import starting_spark
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
-    chosen = load(**overrides)
-    if "emit" not in chosen.detector.model_fields_set:
-        overrides["detector.emit"] = "all"  # the site is small, and all of it can be looked at
-    if "idle_after" not in chosen.watermark.model_fields_set:
-        overrides["watermark.idle_after"] = "2s"  # most topics are silent, and all senders have the same clock
-    if "jvm_optimizes" not in chosen.engine.model_fields_set:
-        overrides["engine.jvm_optimizes"] = "never"  # the first novelty comes sooner, and the load is small
-    site.begin(chosen, partitions=1, shards=1)  # a partition with few senders would hold back the others' windows
+    prefer(overrides, _PREFERRED)
+    # a partition with few senders would hold back the windows of the others
+    site.begin(load(**overrides), partitions=1, shards=1)
     settings = load(**overrides)
     with starting_spark(settings) as starting:
         result = _demo(settings, overrides, starting, limit)

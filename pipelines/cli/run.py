@@ -19,6 +19,8 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.options import As, Overrides, is_file, with_servers
+from pipelines.contracts import site
+from pipelines.contracts.preferred import SMALL, prefer
 from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
@@ -61,6 +63,12 @@ def run(
             help="End the process on this machine that runs the jobs; one on another machine can write no more.",
         ),
     ] = False,
+    small: Annotated[
+        bool,
+        typer.Option(
+            "--small", help="Take less than 2 GB of memory, for up to about a thousand series; see docs/memory.md."
+        ),
+    ] = False,
 ) -> None:
     """Run jobs until Ctrl-C; the next start continues where this one stopped.
 
@@ -78,6 +86,9 @@ def run(
         what = f"{', '.join(files)} together with production jobs"
         accepted = "either files of jobs or production jobs; start `newnormal run` once for each"
         raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
+    if small:
+        log.info("small: settings that were not chosen", **prefer(overrides, SMALL))
+        site.begin(load(**overrides), partitions=1, shards=1)
     settings: Settings = load(**overrides)
     with ExitStack() as stack:
         # Spark's JVM starts while the rest is imported; not if settings are in Kafka or modules in a user's file

@@ -32,7 +32,7 @@ def start_spark(settings: Settings) -> StartingSpark:
     return StartingSpark(
         spark_jars(), java_home(), work, memory, log, cluster=cluster(settings),
         store_jars=store_jars(settings.folder("checkpoints")), options=settings.spark.options,
-        optimizes=settings.engine.jvm_optimizes,
+        optimizes=settings.engine.jvm_optimizes, memory=settings.engine.memory,
     )  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def start_reader(settings: Settings) -> StartingSpark:
     return StartingSpark(
         (), java_home(), work, settings.engine.driver_memory, log,
         store_jars=store_jars(settings.folder("checkpoints")), options=of_store, optimizes="never",
+        memory=settings.engine.memory,
     )  # fmt: skip
 
 

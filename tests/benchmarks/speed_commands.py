@@ -93,6 +93,17 @@ def latency(
 
 
 @app.command()
+def memory(
+    series: Annotated[int, typer.Option(min=16, help="Series of the site, with a sample each ten seconds.")] = 1_000,
+    minutes: Annotated[float, typer.Option(help="How long it is watched.")] = 5.0,
+    small: Annotated[bool, typer.Option("--small", help="As `newnormal run --small`.")] = False,
+    out: Report = None,
+) -> None:
+    """Measure what each process of a pipeline holds, on servers of its own, under the load of a small site."""
+    run_benchmark("memory", out, series, minutes, small)
+
+
+@app.command()
 def soak(
     series: Annotated[int, typer.Option(help="Series of the site.")] = 100_000,
     minutes: Annotated[float, typer.Option(min=2, help="Length of the measured part; 5 minutes come before.")] = 30.0,

@@ -9,7 +9,6 @@ incidents), with a rule, a label and messages that no reader can take. The live 
 from __future__ import annotations
 
 import json
-import math
 import random
 import time
 from collections.abc import Callable
@@ -28,29 +27,12 @@ from engine.kafka.offsets import KafkaOffsets
 from engine.spec.duration import iso
 from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline
+from tests.integration.differences import differences
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
-
-
-def _differences(one: dict[Any, dict[str, Any]], other: dict[Any, dict[str, Any]]) -> list[str]:
-    """What differs between two sets of final verdicts; numbers may differ by 1e-9 of their size."""
-    found = [f"only in the first: {key}" for key in one.keys() - other.keys()]
-    found += [f"only in the second: {key}" for key in other.keys() - one.keys()]
-    for key in one.keys() & other.keys():
-        found += [f"{key}: {line}" for line in _unlike(one[key], other[key], "")]
-    return found
-
-
-def _unlike(one: Any, other: Any, name: str) -> list[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return [line for k in one.keys() | other.keys() for line in _unlike(one.get(k), other.get(k), f"{name}.{k}")]
-    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other))
-    alike = math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) if numbers else one == other
-    # a final verdict is the newest revision; how many there were before it depends on the micro-batches
-    return [] if alike or name == ".revision" else [f"{name} {one!r} {other!r}"]
 
 
 def _hostile(pipeline: Pipeline) -> None:
@@ -143,7 +125,7 @@ class Live:
         known, again = self.final, self.pipeline.final(f"{topics.NOVELTIES}-{name}")
         if shards != 2:  # what machines of one shard share in the model of logs: docs/logs.md
             known, again = ({key: each[key] for key in each if key[1] != "logs"} for each in (known, again))
-        if found := _differences(known, again):
+        if found := differences(known, again):
             self.wrong[name] = [f"{len(found)} differences of {len(self.final)} verdicts", *found[:5]]
 
     def config(self, **options: int) -> str:
@@ -207,5 +189,5 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_from_the_archive_and_
     forked = pipeline.final(f"{topics.NOVELTIES}-forked")
     assert {key for key in live.final if key[2] > live.start + 35 * MINUTE} <= forked.keys()
     assert len(forked) < len(live.final) * 0.8
-    assert not _differences({key: live.final[key] for key in forked}, forked)
+    assert not differences({key: live.final[key] for key in forked}, forked)
     assert not live.wrong, json.dumps(live.wrong, indent=1)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from engine.spark.java_options import When
+from engine.spark.java_options import Memory, When
 from pipelines.contracts.setting_types import DriverHeap, Duration, Whole
 from pipelines.contracts.settings.section import Section
 
@@ -45,6 +45,11 @@ class EngineSettings(Section):
         "the shards on a cluster",
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
+    memory: Memory = Field(
+        "usual",
+        description="how much memory Spark holds for speed: `small`: its JVM collects garbage in one thread and gives "
+        "back what is free, and the states of all jobs share a small cache; `newnormal run --small` does so",
+    )
     jvm_optimizes: When = Field(
         "usual",
         description="when the JVMs of the Spark driver and of the embedded servers optimize what runs often: `usual`: "

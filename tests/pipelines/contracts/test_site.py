@@ -9,6 +9,7 @@ import pytest
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import site
+from pipelines.contracts.preferred import SMALL, prefer
 from pipelines.contracts.settings import Settings, load
 
 
@@ -88,3 +89,13 @@ def test_numbers_that_do_not_go_together_are_refused_with_the_file_that_has_one_
     assert site.begin(load(state_dir=tmp_path), partitions=1, shards=1)
     with pytest.raises(NewnormalError, match=re.escape(str(tmp_path / "site.json"))):
         load(state_dir=tmp_path, **{"engine.shards": 2})
+
+
+def test_a_command_prefers_what_nobody_has_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWNORMAL_ENGINE__DRIVER_MEMORY", "1g")
+    overrides: dict[str, object] = {"state_dir": tmp_path, "engine.cores": 3}
+    added = prefer(overrides, SMALL)
+    settings = load(**overrides)
+    assert (settings.engine.driver_memory, settings.engine.cores, settings.engine.memory) == ("1g", 3, "small")
+    assert set(added) == set(SMALL) - {"engine.cores", "engine.driver_memory"}
+    assert all(overrides[name] == value for name, value in added.items())

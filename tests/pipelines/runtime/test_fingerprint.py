@@ -25,6 +25,7 @@ OTHER: dict[str, object] = {
     "engine.max_bytes": 1_000_000,
     "engine.driver_memory": "1g", "engine.on_missing_offsets": "earliest", "engine.output": "shards",
     "engine.jvm_optimizes": "never",
+    "engine.memory": "small",
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
     "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.false_alarms": 0.5, "detector.emit": "novel",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,18 @@ def test_the_jvm_of_a_pipeline_optimizes_as_usual_or_never(tmp_path: Path, monke
     never = spark_options(load(state_dir=tmp_path, **{"engine.jvm_optimizes": "never"}), monkeypatch)
     assert "-XX:TieredStopAtLevel=1" in never
     assert not [option for option in usual if "Tier" in option]
+
+
+def test_the_jvm_of_a_small_pipeline_gives_back_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MALLOC_ARENA_MAX", "ARROW_DEFAULT_MEMORY_POOL"):
+        monkeypatch.setenv(name, "")  # what the call sets is gone after the test
+        monkeypatch.delenv(name)
+    usual = spark_options(load(state_dir=tmp_path), monkeypatch)
+    assert "MALLOC_ARENA_MAX" not in os.environ
+    small = spark_options(load(state_dir=tmp_path, **{"engine.memory": "small"}), monkeypatch)
+    collectors = [{option for option in options if "Use" in option and "GC" in option} for options in (usual, small)]
+    assert collectors == [{"-XX:+UseParallelGC"}, {"-XX:+UseSerialGC"}], "a JVM takes one, and refuses two"
+    assert os.environ["MALLOC_ARENA_MAX"] == "1"
 
 
 @pytest.mark.parametrize(("given", "wanted"), [({}, "never"), ({"NEWNORMAL_ENGINE__JVM_OPTIMIZES": "usual"}, "usual")])
