@@ -29,14 +29,14 @@ from engine.waiting import until
 from pipelines.contracts.settings import load
 
 PARTS = {
+    "the servers' supervisor": r"embedded\.supervisor",
     "Kafka": r"kafka\.Kafka",
     "Elasticsearch": r"elasticsearch",
-    "the servers' supervisor": r"embedded\.supervisor",
     "Spark's JVM": r"SparkSubmit",
     "Python workers": r"engine\.spark\.daemon|pyspark",
     "driver": r"main run\b",
     "gateway": r"main gateway",
-    "state view": r"main view",
+    "state view": r"main view|multiprocessing",
     "notifications": r"main notify",
 }
 """The parts of a pipeline, each with what the command lines of its processes contain."""
