@@ -13,7 +13,7 @@ ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 # tests start hundreds of processes: bytecode is kept, even where the shell says otherwise
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench chaos docs wheel audit mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench bench-flink chaos docs wheel audit mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ chaos: setup ## Kill, stop and starve a pipeline of its own for 20 minutes, then
 
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)
+
+bench-flink: setup ## Measure windows beside Flink SQL, which is installed into an environment of its own (ARGS="--turns 1")
+	$(BIN)/newnormal bench flink $(ARGS)
 
 docs: setup ## Write the generated pages of docs/ anew from the code
 	$(BIN)/newnormal docs $(ARGS)

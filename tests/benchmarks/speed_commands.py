@@ -201,6 +201,23 @@ def engine(
 
 
 @app.command()
+def flink(
+    records: Annotated[int, typer.Option(min=400_000, help="Records of the load.")] = 12_000_000,
+    keys: Annotated[int, typer.Option(min=1, help="Series that the records are spread over.")] = 10_000,
+    turns: Annotated[int, typer.Option(min=1, help="How often each way is measured, in turn.")] = 3,
+    batch: Annotated[int, typer.Option(min=10_000, help="Records of one of our micro-batches.")] = 800_000,
+    out: Report = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure windows beside Flink SQL, from JSON and from its and our compact format, and compare all results.
+
+    Flink is installed into an environment of its own if it is not there yet: 800 MB, some minutes, once.
+    """
+    run_benchmark("flink", out, records, keys, turns, batch, answering(kafka, state_dir), state_dir)
+
+
+@app.command()
 def microbatch(
     seconds: Annotated[int, typer.Option(help="Length of each measured part.")] = 60,
     warm: Annotated[int, typer.Option(help="Seconds under load before.")] = 120,
