@@ -1,8 +1,8 @@
 """Windows beside Flink SQL: the same samples in one Kafka, the same statistics, each program in processes of its own.
 
 Both read with two threads and write each result once, in transactions. Flink reads JSON, and Avro, its most compact
-format; ours reads the same JSON, and the columnar log. They take turns; what each wrote is compared, result by
-result, with what NumPy computes.
+format; ours reads the same JSON, and the columnar log. They take turns; each is warm when the records that count appear
+in Kafka, all at one moment. What each wrote is compared, result by result, with what NumPy computes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -25,74 +26,66 @@ import psutil
 
 from deploy.artifacts import KAFKA
 from deploy.embedded.services import embedded
-from engine.kafka.admin import ensure_topics
+from engine.kafka.admin import delete_topics, ensure_topics
 from engine.runtime.shard import ROWS_A_MESSAGE
 from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
 from tests.benchmarks import outputs
-from tests.benchmarks.load import Load, write_columnar, write_json
+from tests.benchmarks.load import Load
 from tests.benchmarks.peers import flink_environment, flink_sql, own_jobs, runs, samples
+from tests.benchmarks.peers.feed import Feed
 from tests.benchmarks.peers.flink_environment import Flink
-from tests.benchmarks.peers.runs import Program, Results
+from tests.benchmarks.peers.runs import Program
 from tests.benchmarks.queries import say
 
-WINDOWS = 40
+WINDOWS = 9
 BASE = "Flink SQL, JSON"
 BARS = {"ours, JSON": 1.5, "ours, columnar log": 3.0}
 """Ratios to `BASE` that are aimed at."""
 _FOLDER = Path(own_jobs.__file__).parent
-_SECONDS = 900.0
+_SECONDS = 600.0
 _NO_MORE = 10**9
 
-Start = Callable[[str, Path], Program]
-"""How a way is started: the topic that it writes, and a folder of its own."""
+Start = Callable[[str, str, Path], Program]
+"""How a way is started: the topic that it reads, the one that it writes, and a folder of its own."""
 
 
-def run(
-    records: int, keys: int, turns: int, batch: int, kafka: str | None, state_dir: Path | None, since: float = 0.5
-) -> dict[str, Any]:
+def run(records: int, keys: int, turns: int, batch: int, kafka: str | None, state_dir: Path | None) -> dict[str, Any]:
     """Measures all ways so many times in turn, prints a table; returns the figures.
 
     Args:
-        records: Records of the load.
+        records: Records that count; half as many warm up before them.
         keys: Series that they are spread over.
         turns: How often each way is measured.
         batch: Records of one of our micro-batches.
         kafka: A broker; by default an embedded one.
         state_dir: For servers and checkpoints.
-        since: Share of the load with which each run warms up.
     """
     flink = flink_environment.ensure()
     given = load(**{"namespace": f"bench{int(time.time())}.", "kafka.bootstrap": kafka, "state_dir": state_dir})
-    written = Load.recent(records, keys, span_ms=WINDOWS * samples.WINDOW_MS)
+    warm = records // 2
+    written = Load.recent(records + warm, keys, span_ms=WINDOWS * samples.WINDOW_MS)
+    true = samples.expected(written)
+    found: dict[str, list[dict[str, Any]]] = {}
     with embedded(given, elasticsearch=False) as servers:
         settings = servers.settings(given)
-        ways = _ways(settings, flink, written, batch)
-        true = samples.expected(written)
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
         for turn in range(turns):
-            for number, (name, start) in enumerate(ways.items()):
-                found[name].append(_measured(settings, start, f"{turn}-{number}", true, since))
+            for name, (kind, start) in _ways(settings.kafka.bootstrap or "", flink, batch).items():
+                topic = settings.topic(f"turn{turn}.{re.sub('[^a-z]', '-', name.lower())}")
+                found.setdefault(name, []).append(_measured(settings, kind, start, topic, written, warm, true))
                 say(f"turn {turn + 1}: {name}: {found[name][-1]}")
     figures = {"records": records, "keys": keys, "batch": batch, "machine": machine(), "ways": summary(found)}
     _table(figures)
     return figures
 
 
-def _ways(settings: Settings, flink: Flink, written: Load, batch: int) -> dict[str, Start]:
-    """Writes the load in all formats; returns how each way is started on it."""
-    bootstrap, partitions = settings.kafka.bootstrap or "", own_jobs.PARTITIONS
-    names = {kind: settings.topic(f"samples.{kind}") for kind in ("json", "avro", "columnar")}
-    ensure_topics(bootstrap, {name: {"max.message.bytes": "16000000"} for name in names.values()}, partitions)
-    say(f"writing {written.records:,} records of {written.keys:,} series, in three formats")
-    write_json(bootstrap, names["json"], written)
-    samples.write_avro(bootstrap, names["avro"], written)
-    write_columnar(bootstrap, names["columnar"], partitions, written)
+def _ways(bootstrap: str, flink: Flink, batch: int) -> dict[str, tuple[str, Start]]:
+    """The format that each way reads, and how it is started."""
     return {
-        BASE: partial(_flink, flink, bootstrap, "json", names["json"]),
-        "ours, JSON": partial(_ours, bootstrap, batch, "from_json", names["json"]),
-        "Flink SQL, Avro": partial(_flink, flink, bootstrap, "avro", names["avro"]),
-        "ours, columnar log": partial(_ours, bootstrap, batch, "from_log", names["columnar"]),
+        BASE: ("json", partial(_flink, flink, bootstrap, "json")),
+        "ours, JSON": ("json", partial(_ours, bootstrap, batch, "from_json")),
+        "Flink SQL, Avro": ("avro", partial(_flink, flink, bootstrap, "avro")),
+        "ours, columnar log": ("columnar", partial(_ours, bootstrap, batch, "from_log")),
     }
 
 
@@ -119,33 +112,37 @@ def _ours(bootstrap: str, batch: int, job: str, source: str, target: str, folder
     return Program(command, environment=environment | {"PEER_SAMPLES": source, "PEER_RESULTS": target})
 
 
-def _measured(settings: Settings, start: Start, name: str, true: pl.DataFrame, since: float) -> dict[str, Any]:
+def _measured(
+    settings: Settings, kind: str, start: Start, topic: str, written: Load, warm: int, true: pl.DataFrame
+) -> dict[str, Any]:
     """One run: its rate, and whether its results are the true ones."""
-    bootstrap, target = settings.kafka.bootstrap or "", settings.topic(f"results.{name}")
-    folder = settings.state.absolute() / "bench" / target
-    ensure_topics(bootstrap, {target: {"message.timestamp.type": "LogAppendTime"}}, own_jobs.PARTITIONS)
+    bootstrap, partitions = settings.kafka.bootstrap or "", own_jobs.PARTITIONS
+    source, target, folder = f"{topic}.samples", f"{topic}.results", settings.state.absolute() / "bench" / topic
+    wanted = {source: {"max.message.bytes": "16000000"}, target: {"message.timestamp.type": "LogAppendTime"}}
+    ensure_topics(bootstrap, wanted, partitions)
     load_before = os.getloadavg()[0]
-    results = runs.run(start(target, folder), bootstrap, target, true.height, folder, _SECONDS)
-    rows = parsed(results)
-    by_window = rows.group_by("window_end").agg(pl.col("arrived").max(), pl.col("count").sum()).sort("window_end")
-    rate = runs.rate(by_window, results, since)
-    compared = outputs.compare(rows, true, samples.SERIES, samples.STATISTICS)
+    feed = Feed(bootstrap, source, partitions, kind, written, warm)
+    warmed = written.begin + written.span_ms * warm // written.records - 2 * samples.WINDOW_MS
+    expected = true.filter(pl.col("window_end") < warmed).height, true.height
+    results = runs.run(start(source, target, folder), bootstrap, feed, target, expected, folder, _SECONDS)
+    compared = outputs.compare(parsed(results.messages), true, samples.SERIES, samples.STATISTICS)
     shutil.rmtree(folder, ignore_errors=True)
+    delete_topics(bootstrap, list(wanted))
+    count = written.records - warm
     return {
-        "records_per_second": round(rate.records_per_second),
-        "cpu_us_per_record": round(rate.cpu_us_per_record, 2),
-        "records": rate.records,
+        "records_per_second": round(count / results.seconds),
+        "cpu_us_per_record": round(1e6 * results.cpu_seconds / count, 2),
         "load_before": round(load_before, 1),
         "outputs": compared,
     }
 
 
-def parsed(results: Results) -> pl.DataFrame:
-    """Results as a table, with the second in which each arrived; instants as Flink and as we write them."""
-    rows = pl.read_ndjson(b"\n".join(results.messages), infer_schema_length=None)
+def parsed(messages: Sequence[bytes]) -> pl.DataFrame:
+    """Results as a table; instants as Flink writes them, and as we do."""
+    rows = pl.read_ndjson(b"\n".join(messages), infer_schema_length=None)
     texts = [name for name in ("window_start", "window_end") if rows[name].dtype == pl.String]
     instants = (pl.col(name).str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms").dt.epoch("ms") for name in texts)
-    return rows.with_columns(*instants, arrived=pl.Series(results.arrived))
+    return rows.with_columns(*instants)
 
 
 def summary(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -74,11 +74,15 @@ def _frame(name: str, entity: np.ndarray, metric: np.ndarray, times: np.ndarray,
 
 def write_json(bootstrap: str, topic: str, load: Load) -> None:
     """One message a record, keyed by machine, as agents write them."""
-    names = {name: info.alias or name for name, info in Telemetry.model_fields.items()}
     with KafkaWriter(bootstrap) as writer:
         for chunk in load.chunks():
-            lines = chunk.select(pl.struct(pl.all().name.map(names.__getitem__)).struct.json_encode()).to_series()
-            writer.write(topic, lines.to_list(), chunk["entity"].to_list())
+            writer.write(topic, json_lines(chunk), chunk["entity"].to_list())
+
+
+def json_lines(chunk: pl.DataFrame) -> list[str]:
+    """Samples as JSON, a text each."""
+    names = {name: info.alias or name for name, info in Telemetry.model_fields.items()}
+    return chunk.select(pl.struct(pl.all().name.map(names.__getitem__)).struct.json_encode()).to_series().to_list()
 
 
 def write_idle(bootstrap: str, topics: Sequence[str], partitions: int) -> None:
@@ -103,22 +107,29 @@ class Chunks(Protocol):
 def write_columnar(bootstrap: str, topic: str, partitions: int, load: Chunks, record: type[Record] = Telemetry) -> None:
     """Record batches in the partition of their key, each with the watermark of its partition."""
     producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 15_000_000, "log_level": 0})
-    waiting: dict[int, list[pl.DataFrame]] = {p: [] for p in range(partitions)}
-
-    def flush(partition: int, least: int) -> None:
-        rows = pl.concat(waiting[partition])
-        if rows.height < least:
-            return
-        waiting[partition] = []
-        for piece in rows.iter_slices(ROWS_A_MESSAGE):
-            value = columnar.encode(to_table(piece, record), int(piece[load.time].max()) - 1)  # type: ignore[arg-type]
-            producer.produce(topic, value, partition=partition)
+    for partition, value in columnar_messages(load.chunks(), load.time, partitions, record):
+        producer.produce(topic, value, partition=partition)
         producer.flush()
 
-    for chunk in load.chunks():
+
+def columnar_messages(
+    chunks: Iterable[pl.DataFrame], time: str, partitions: int, record: type[Record] = Telemetry
+) -> Iterator[tuple[int, bytes]]:
+    """Record batches with the partition of their key, each with the watermark of its partition."""
+    waiting: dict[int, list[pl.DataFrame]] = {p: [] for p in range(partitions)}
+
+    def full(partition: int, least: int) -> Iterator[tuple[int, bytes]]:
+        if sum(rows.height for rows in waiting[partition]) < least:
+            return
+        rows = pl.concat(waiting[partition])
+        waiting[partition] = []
+        for piece in rows.iter_slices(ROWS_A_MESSAGE):
+            yield partition, columnar.encode(to_table(piece, record), int(piece[time].max()) - 1)  # type: ignore[arg-type]
+
+    for chunk in chunks:
         where = slots(chunk["entity"], partitions)
         for partition, rows in waiting.items():
             rows.append(chunk.filter(pl.Series(where == partition)))
-            flush(partition, ROWS_A_MESSAGE)
+            yield from full(partition, ROWS_A_MESSAGE)
     for partition in waiting:
-        flush(partition, 1)
+        yield from full(partition, 1)

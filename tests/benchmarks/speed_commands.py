@@ -202,7 +202,7 @@ def engine(
 
 @app.command()
 def flink(
-    records: Annotated[int, typer.Option(min=400_000, help="Records of the load.")] = 12_000_000,
+    records: Annotated[int, typer.Option(min=200_000, help="Records that count; half as many warm up.")] = 6_000_000,
     keys: Annotated[int, typer.Option(min=1, help="Series that the records are spread over.")] = 10_000,
     turns: Annotated[int, typer.Option(min=1, help="How often each way is measured, in turn.")] = 3,
     batch: Annotated[int, typer.Option(min=10_000, help="Records of one of our micro-batches.")] = 800_000,

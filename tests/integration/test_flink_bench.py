@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -18,8 +17,11 @@ from engine.kafka.admin import ensure_topics
 from tests.benchmarks import flink, outputs
 from tests.benchmarks.load import Load
 from tests.benchmarks.peers import flink_environment, runs, samples
+from tests.benchmarks.peers.feed import Feed
 from tests.benchmarks.peers.runs import Program, Results
+from tests.benchmarks.peers.samples import avro
 
+LOAD = Load(records=200, keys=20, begin=1_795_946_400_000)
 FLINKS = (
     b'{"entity":"host-1","metric":"metric.2","window_start":"2026-11-29 10:00:00",'
     b'"window_end":"2026-11-29 10:00:10.000","count":3,"sum":6.0,"mean":2.0,"std":1.0,"min":1.0,"max":3.0}'
@@ -30,29 +32,9 @@ OURS = (
 )
 
 
-@pytest.mark.parametrize("together", [1, 4])
-def test_a_rate_does_not_depend_on_whether_windows_come_one_by_one_or_several_in_a_micro_batch(together: int) -> None:
-    """250 records a second, of which each costs 2 ms of CPU time, and before the first window nothing but the start."""
-    begin, windows = 1_000.0, 40
-    there = [begin + math.ceil((n + 1) / together) * together * 0.4 for n in range(windows)]
-    frame = pl.DataFrame({"window_end": range(windows), "arrived": there, "count": [100] * windows})
-    instants = np.arange(begin - 20, begin + 30, 0.2)
-    clock = np.column_stack([instants, 7 + 0.5 * np.maximum(instants - begin, 0)])
-    rate = runs.rate(frame, Results([], [], clock))
-    assert rate.records_per_second == pytest.approx(250)
-    assert rate.cpu_us_per_record == pytest.approx(2_000)
-
-
-def test_a_load_that_ends_before_programs_are_warm_gives_no_rate() -> None:
-    frame = pl.DataFrame({"window_end": range(4), "arrived": [1.0] * 4, "count": [100] * 4})
-    with pytest.raises(RuntimeError, match="more records"):
-        runs.rate(frame, Results([], [], np.array([[0.0, 0.0], [2.0, 1.0]])))
-
-
 def test_results_of_both_programs_are_read_as_the_same_rows() -> None:
-    rows = [flink.parsed(Results([message], [5.25], np.empty((0, 2)))) for message in (FLINKS, OURS)]
-    assert rows[0].equals(rows[1])
-    assert rows[0]["arrived"].to_list() == [5.25]
+    assert flink.parsed([FLINKS]).equals(flink.parsed([OURS]))
+    assert flink.parsed([FLINKS])["window_end"].to_list() == [1_795_946_410_000]
 
 
 def test_the_expected_statistics_are_those_of_the_samples_one_by_one() -> None:
@@ -105,43 +87,52 @@ def test_a_machine_is_told_with_its_versions() -> None:
     assert flink_environment.VERSION in told["versions"] and "GiB" in told["memory"]
 
 
-WRITES = """
+COPIES = """
 import sys, time
-from confluent_kafka import Producer
-producer = Producer({"bootstrap.servers": sys.argv[1]})
-for number in range(int(sys.argv[3])):
-    producer.produce(sys.argv[2], str(number))
-producer.flush()
-until = time.process_time() + 0.5
-while time.process_time() < until:
-    pass
-time.sleep(float(sys.argv[4]))
+from confluent_kafka import Consumer, Producer
+servers, source, target, most = sys.argv[1:]
+consumer = Consumer({"bootstrap.servers": servers, "group.id": source, "auto.offset.reset": "earliest"})
+consumer.subscribe([source])
+producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+written = 0
+while written < int(most):
+    for message in consumer.consume(1000, 0.1):
+        until = time.process_time() + 0.001
+        while time.process_time() < until:
+            pass
+        producer.produce(target, message.value())
+        written += 1
+    producer.flush()
 """
+"""A program whose result is each message that it reads, after a millisecond of CPU time."""
+
+
+def _copied(endpoints: Endpoints, folder: Path, most: int, expected: int) -> Results:
+    """What comes of 200 samples that warm up and the 400 that end each load, which count."""
+    name = f"peer-{time.time_ns()}"
+    topics = {f"{name}.samples": {}, f"{name}.results": {"message.timestamp.type": "LogAppendTime"}}
+    ensure_topics(endpoints.bootstrap, topics, 2)
+    program = Program([sys.executable, "-c", COPIES, endpoints.bootstrap, *topics, str(most)])
+    feed = Feed(endpoints.bootstrap, f"{name}.samples", 2, "avro", LOAD, 200)
+    return runs.run(program, endpoints.bootstrap, feed, f"{name}.results", (200, expected), folder, 120)
 
 
 @pytest.mark.servers
-def test_a_program_runs_until_all_its_results_are_there_and_its_cpu_time_is_known(
+def test_a_program_gets_what_counts_when_it_is_warm_and_runs_until_all_results_are_there(
     endpoints: Endpoints, tmp_path: Path
 ) -> None:
-    topic = f"peer-{time.time_ns()}"
-    ensure_topics(endpoints.bootstrap, {topic: {"message.timestamp.type": "LogAppendTime"}}, 2)
-    program = Program([sys.executable, "-c", WRITES, endpoints.bootstrap, topic, "300", "1000"])
-    before = time.time()
-    results = runs.run(program, endpoints.bootstrap, topic, 300, tmp_path / "run", 120)
-    assert sorted(map(int, results.messages)) == list(range(300))
-    assert all(before - 1 < at < time.time() + 1 for at in results.arrived)
-    assert 0 < results.clock[-1, 1] < 60 and (np.diff(results.clock[:, 1]) >= 0).all()
+    results = _copied(endpoints, tmp_path / "run", most=10**9, expected=600)
+    assert sorted(results.messages) == sorted(each for chunk in LOAD.chunks() for each in avro(chunk))
+    assert 0.4 <= results.cpu_seconds < 60, "a millisecond for each of the 400, and no second of the start"
+    assert results.seconds >= 0.4
 
 
 @pytest.mark.servers
 def test_a_program_that_ends_before_its_results_are_there_is_an_error_that_names_its_log(
     endpoints: Endpoints, tmp_path: Path
 ) -> None:
-    topic = f"peer-{time.time_ns()}"
-    ensure_topics(endpoints.bootstrap, {topic: {}}, 2)
-    program = Program([sys.executable, "-c", WRITES, endpoints.bootstrap, topic, "3", "0"])
-    with pytest.raises(RuntimeError, match=f"of 300 results, and it ended with 0; see {tmp_path}"):
-        runs.run(program, endpoints.bootstrap, topic, 300, tmp_path / "run", 120)
+    with pytest.raises(RuntimeError, match=rf"of 900 results, and it ended with 0; see {tmp_path}"):
+        _copied(endpoints, tmp_path / "run", most=600, expected=900)
 
 
 @pytest.mark.servers

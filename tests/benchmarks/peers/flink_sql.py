@@ -19,7 +19,6 @@ def options(flink: Flink, folder: Path) -> dict[str, str]:
         "pipeline.jars": ";".join(f"file://{jar}" for jar in flink.jars),
         "parallelism.default": "2",
         "table.local-time-zone": "UTC",
-        "table.exec.source.idle-timeout": "10 s",
         "pipeline.object-reuse": "true",
         "taskmanager.memory.managed.size": "512m",
         "state.backend.type": "hashmap",

@@ -56,6 +56,6 @@ def _statistics(name: str, samples: Stream) -> Job:
 
 
 _log = {SAMPLES: ColumnarDecoder(Telemetry)}
-_late = BoundedOutOfOrderness("5s")
-from_json = _statistics("from_json", Stream.read_json(SAMPLES, Telemetry, out_of_orderness="5s"))
+_late = BoundedOutOfOrderness("5s", idle_after="1h")
+from_json = _statistics("from_json", Stream.read_json(SAMPLES, Telemetry, out_of_orderness="5s", idle_after="1h"))
 from_log = _statistics("from_log", Stream.read(Source(_log, Telemetry, "time", _late, partitions=PARTITIONS)))

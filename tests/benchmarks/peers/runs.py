@@ -1,7 +1,7 @@
 """One run of a program that reads samples and writes statistics of windows: its results, its rate, its CPU time.
 
-All programs are measured alike, from outside: by the broker's clock when their results were appended, and by the CPU
-time that the system gave all their processes.
+All programs are measured alike, from outside: warm and idle, they are given many samples at one moment; what counts is
+when the broker has appended their last result, and the CPU time that the system gave all their processes until then.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 
-TOGETHER = 0.3
-"""Seconds within which results count as of one instant: a micro-batch closes several windows at once."""
+from tests.benchmarks.peers.feed import Feed
+
 _LOOK = 0.2
 _AFTER = 1.0
 """Seconds for which results are read after the last one that is expected: there should be none."""
@@ -46,36 +46,18 @@ class Program:
 
 @dataclass(frozen=True)
 class Results:
-    """What a program wrote.
+    """What a program wrote, and what that took.
 
     Attributes:
         messages: The values of the messages.
-        arrived: When the broker appended each, in seconds since 1970.
-        clock: CPU seconds of all its processes until some instants, shape (instants, 2): instant, seconds.
+        seconds: From the moment in which the samples that count could be read to that in which the last result was
+            appended, by the clock of this machine and the broker.
+        cpu_seconds: CPU time of all its processes in between.
     """
 
     messages: list[bytes]
-    arrived: list[float]
-    clock: np.ndarray
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What a program did between two instants at which windows were complete."""
-
-    records: int
     seconds: float
     cpu_seconds: float
-
-    @property
-    def records_per_second(self) -> float:
-        """Records a second of wall time."""
-        return self.records / self.seconds
-
-    @property
-    def cpu_us_per_record(self) -> float:
-        """Microseconds of CPU time a record."""
-        return 1e6 * self.cpu_seconds / self.records
 
 
 class _CpuClock(threading.Thread):
@@ -98,14 +80,17 @@ class _CpuClock(threading.Thread):
             self.seen.append((time.time(), sum(self._used.values())))
 
 
-def run(program: Program, bootstrap: str, topic: str, expected: int, folder: Path, seconds: float) -> Results:
-    """Starts a program, reads what it writes until that is complete, and ends it.
+def run(
+    program: Program, bootstrap: str, feed: Feed, topic: str, expected: tuple[int, int], folder: Path, seconds: float
+) -> Results:
+    """Starts a program, lets it warm up, gives it the samples that count, and ends it when all results are there.
 
     Args:
         program: The program.
         bootstrap: Address of the broker.
+        feed: What it reads.
         topic: The topic that it writes; each message is a result, stamped by the broker.
-        expected: Number of the results.
+        expected: Number of the results of what warms up, and of all.
         folder: Folder for its log.
         seconds: For how long it may work.
 
@@ -113,8 +98,9 @@ def run(program: Program, bootstrap: str, topic: str, expected: int, folder: Pat
         RuntimeError: It ended by itself, or took too long.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log"
-    with log.open("wb") as output:
+    log, deadline = folder / "log", time.monotonic() + seconds
+    with log.open("wb") as output, ThreadPoolExecutor(1) as filling:
+        filled = filling.submit(feed.fill)
         process = subprocess.Popen(
             program.command,
             stdin=subprocess.PIPE,
@@ -128,35 +114,57 @@ def run(program: Program, bootstrap: str, topic: str, expected: int, folder: Pat
         process.stdin.close()
         clock = _CpuClock(psutil.Process(process.pid))
         clock.start()
+        reader = _Reader(process, bootstrap, topic, log, deadline)
         try:
-            messages, arrived = _read(process, bootstrap, topic, expected, log, time.monotonic() + seconds)
+            reader.read(expected[0])
+            filled.result()
+            feed.release()
+            begin = time.time()
+            reader.read(expected[1])
+            reader.rest()
         finally:
             clock.over.set()
             clock.join()
             _end(process)
-    return Results(messages, arrived, np.array(clock.seen))
+            reader.consumer.close()
+    instants, used = np.array(clock.seen).T
+    cpu = np.diff(np.interp([begin, reader.last], instants, used))
+    return Results(reader.messages, reader.last - begin, float(cpu[0]))
 
 
-def _read(
-    process: subprocess.Popen[bytes], bootstrap: str, topic: str, expected: int, log: Path, deadline: float
-) -> tuple[list[bytes], list[float]]:
-    options = {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
-    consumer = Consumer(options | {"isolation.level": "read_committed"})
-    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-    messages, arrived, until = list[bytes](), list[float](), deadline
-    while time.monotonic() < until:
-        for message in consumer.consume(10_000, _LOOK):
+class _Reader:
+    """Reads the committed results of a program."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], bootstrap: str, topic: str, log: Path, deadline: float
+    ) -> None:
+        options = {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
+        self.consumer = Consumer(options | {"isolation.level": "read_committed"})
+        partitions = self.consumer.list_topics(topic, 10).topics[topic].partitions
+        self.consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        self.messages, self.last = list[bytes](), 0.0
+        self._process, self._log, self._deadline = process, log, deadline
+
+    def read(self, wanted: int) -> None:
+        """Reads until there are so many results."""
+        while len(self.messages) < wanted:
+            self._some()
+            over = time.monotonic() > self._deadline
+            if len(self.messages) < wanted and (over or self._process.poll() is not None):
+                how = f"it ended with {self._process.returncode}" if self._process.poll() is not None else "it goes on"
+                raise RuntimeError(f"{len(self.messages):,} of {wanted:,} results, and {how}; see {self._log}")
+
+    def rest(self) -> None:
+        """Reads for a moment more: there should be nothing."""
+        until = time.monotonic() + _AFTER
+        while time.monotonic() < until:
+            self._some()
+
+    def _some(self) -> None:
+        for message in self.consumer.consume(10_000, _LOOK):
             if not message.error():
-                messages.append(message.value() or b"")
-                arrived.append(message.timestamp()[1] / 1000)
-        if len(messages) >= expected:
-            until = min(until, time.monotonic() + _AFTER) if until == deadline else until
-        elif process.poll() is not None or time.monotonic() > deadline - _LOOK:
-            how = "it goes on" if process.poll() is None else f"it ended with {process.returncode}"
-            raise RuntimeError(f"{len(messages):,} of {expected:,} results, and {how}; see {log}")
-    consumer.close()
-    return messages, arrived
+                self.messages.append(message.value() or b"")
+                self.last = max(self.last, message.timestamp()[1] / 1000)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -168,31 +176,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def rate(windows: pl.DataFrame, results: Results, since: float = 0.5) -> Rate:
-    """The rate between two instants at which windows were complete, and of the CPU time in between.
-
-    At both of them, the last window that was complete counts. The first instant is that of the window before which the
-    share ``since`` of all windows lies, so that the program has warmed up; the second one is the last instant
-    before the end of the load, which is no whole micro-batch.
-
-    Args:
-        windows: Columns ``window_end`` in ascending order, ``arrived`` (when its last result was there, in seconds),
-            and ``count`` (its records).
-        results: The run.
-        since: Share of the windows that is passed over.
-
-    Raises:
-        RuntimeError: Between these instants there is nothing.
-    """
-    there = np.maximum.accumulate(windows["arrived"].to_numpy())
-    begin = there[int(since * len(there))]
-    first = int((there <= begin + TOGETHER).sum()) - 1
-    last = int((there < there[-1] - TOGETHER).sum()) - 1
-    if last <= first:
-        raise RuntimeError("the load is over before the programs are warm: more records are needed")
-    records = int(windows["count"].to_numpy()[first + 1 : last + 1].sum())
-    instants, used = results.clock.T
-    cpu = float(np.diff(np.interp([there[first], there[last]], instants, used))[0])
-    return Rate(records, float(there[last] - there[first]), cpu)

@@ -7,19 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from datagen.kafka_writer import KafkaWriter
 from tests.benchmarks.load import Load
 
 WINDOW_MS = 10_000
 SERIES = ["entity", "metric", "window_start", "window_end"]
 STATISTICS = ["count", "sum", "mean", "std", "min", "max"]
-
-
-def write_avro(bootstrap: str, topic: str, load: Load) -> None:
-    """One message a record, keyed by machine: time, machine, metric and value in Avro's binary encoding."""
-    with KafkaWriter(bootstrap) as writer:
-        for chunk in load.chunks():
-            writer.write(topic, list(avro(chunk)), chunk["entity"].to_list())  # type: ignore[arg-type]
 
 
 def avro(samples: pl.DataFrame) -> Iterator[bytes]:
