@@ -29,6 +29,7 @@ from datagen.kafka_writer import KafkaWriter
 from deploy.embedded.services import embedded
 from engine.kafka.admin import partition_counts
 from engine.kafka.content import content
+from engine.spec.duration import END_OF_TIME
 from pipelines.contracts.settings import load
 from tests.benchmarks.queries import say
 
@@ -36,7 +37,7 @@ ADS, CAMPAIGNS, WINDOW_MS, BOUND_MS = 1_000, 100, 10_000, 1_000
 KINDS = ("view", "click", "purchase")
 _PAGE = Path(__file__).parents[2] / "docs" / "own-jobs.md"
 _EVENTS, _TABLE, _COUNTS = "ad-events", "ads", "campaign-views"
-_SPAN_MS, _TICK, _ASK, _SECONDS = 200_000, 0.05, 0.02, 900.0
+_SPAN_MS, _WARM_MS, _TICK, _ASK, _SECONDS = 200_000, 30_000, 0.05, 0.02, 900.0
 _LINE = (
     '{{"user":"{0:032x}","page":"{1:032x}","ad":"ad-{2}","ad_type":"banner","event":"{3}","time":{4},"ip":"10.1.2.3"}}'
 )
@@ -52,7 +53,7 @@ class Events:
         times: The event time of each event.
     """
 
-    changed: int
+    changed: int = END_OF_TIME
     times: list[int] = field(default_factory=list)
 
     def lines(self, times: list[int]) -> tuple[list[str], list[str]]:
@@ -121,10 +122,10 @@ class Bench:
         counts = self.prefix + _COUNTS
         now = int(time.time() * 1000) // WINDOW_MS * WINDOW_MS
         begin = now - _SPAN_MS
-        events = Events(changed=begin + _SPAN_MS // 2 + 5_000)
+        events = Events()
         with self.process("run", str(file)) as driver:
             self.until("the topics", lambda: bool(partition_counts(self.bootstrap, [counts]).get(counts)), driver)
-            self.write_table(begin - 60_000, events.changed)
+            self.write_table(begin - 60_000)
             time.sleep(20)  # the table is read, and idle
         say(f"writing {records:,} events")
         self.write(events, [begin + i * _SPAN_MS // records for i in range(records)])
@@ -144,7 +145,7 @@ class Bench:
             self.until("the last window", lambda: any(at >= end for _, at in seen), driver)
             stop.set()
             asking.join()
-        return self.figures(events, speed, seen, live + 30_000, end, rate)
+        return self.figures(events, speed, seen, live + _WARM_MS, end, rate)
 
     def figures(
         self, events: Events, speed: float, seen: dict[tuple[str, int], int], live: int, end: int, rate: int
@@ -196,13 +197,12 @@ class Bench:
                 raise TimeoutError(f"{what} did not come; see {self.folder}")
             time.sleep(1)
 
-    def write_table(self, begin: int, changed: int) -> None:
-        """Each advertisement with its campaign, and half of them with the next one but one from an instant on."""
+    def write_table(self, since: int, later: int = 0) -> None:
+        """Each advertisement with its campaign; or later every second one with the next campaign but one."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
-        for time_, later in ((begin, 0), (changed, 2)):
-            for ad in range(0, ADS, 2 if later else 1):
-                row = {"time": time_, "ad": f"ad-{ad}", "campaign": f"c-{(ad + later) % CAMPAIGNS}"}
-                producer.produce(self.prefix + _TABLE, json.dumps(row), f"ad-{ad}")
+        for ad in range(0, ADS, 2 if later else 1):
+            row = {"time": since, "ad": f"ad-{ad}", "campaign": f"c-{(ad + later) % CAMPAIGNS}"}
+            producer.produce(self.prefix + _TABLE, json.dumps(row), f"ad-{ad}")
         producer.flush()
 
     def write(self, events: Events, times: list[int]) -> None:
@@ -212,11 +212,14 @@ class Bench:
                 writer.write(self.prefix + _EVENTS, *events.lines(times[first : first + 50_000]))
 
     def write_live(self, events: Events, rate: int, seconds: int) -> None:
-        """Events at an even pace, each with the time at which it is written."""
+        """Events at an even pace, each with the time at which it is written; the table changes before what counts."""
         began, sent = time.time(), 0
         with KafkaWriter(self.bootstrap) as writer:
             while (now := time.time()) < began + seconds:
                 due = int((now - began) * rate)
+                if events.changed == END_OF_TIME and now > began + _WARM_MS / 2000:
+                    events.changed = int(now * 1000)
+                    self.write_table(events.changed, later=2)
                 writer.write(self.prefix + _EVENTS, *events.lines([int(now * 1000)] * (due - sent)))
                 sent = due
                 time.sleep(max(0.0, now + _TICK - time.time()))
