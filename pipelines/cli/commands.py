@@ -45,6 +45,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "agent": Entry("datagen:agent", "input.md"),
         "tail-file": Entry("tail_file:tail_file", "input.md"),
         "gateway": Entry("gateway:gateway", "gateway.md"),
+        "import": Entry("history:app", "first-week.md"),
         "play": Entry("play:play", "input.md"),
         "simulate": Entry("datagen:simulate", "input.md"),
         "decode": Entry("decode:decode", "input.md"),

@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from datagen.buffered import buffered
 from datagen.kafka_writer import KafkaWriter
@@ -163,6 +163,7 @@ def progress_bar(console: Console, total: int | None) -> Iterator[ProgressDispla
         console: Where it is shown.
         total: The amount of work, in any unit; ``None`` if it is not known.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    columns += [TextColumn("left:"), TimeRemainingColumn()] if total else []
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield ProgressDisplay(progress, total)

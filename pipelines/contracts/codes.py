@@ -158,6 +158,44 @@ archive(
     "choose another `archive.path`, or move the topic's folders of the archive away",
 )
 
+history = section("Import of history")
+history("IMPORT_OPTION", "an option of `newnormal import` cannot be used", "the message names it, and what is accepted")
+history(
+    "IMPORT_BOUNDS",
+    "the times that are to be imported lie where the log or the archive has samples already, or in the future",
+    "an earlier `--from`, or no `--to`; `newnormal import remove` removes what was imported before",
+)
+history(
+    "IMPORT_NOTHING",
+    "there is no sample in the times that are to be imported",
+    "see the reasons of what was refused; `--dry-run` shows what is there",
+)
+history(
+    "IMPORT_LOGIN",
+    "the server that has the history does not let this account in",
+    "correct the options of the login; see [first-week.md](first-week.md)",
+)
+history(
+    "IMPORT_REFUSED",
+    "the server that has the history refuses the query",
+    "the message has the reason that the server gives",
+)
+history(
+    "IMPORT_UNREACHABLE",
+    "the server that has the history does not answer, also after some minutes",
+    "give the same command again when it does: it goes on where it stopped",
+)
+history(
+    "IMPORT_ANSWER",
+    "a server answers otherwise than the documented API",
+    "correct the address; it is the part before `/api/v1`",
+)
+history(
+    "IMPORT_TOO_LARGE",
+    "a minute of the history holds more than is kept in memory at a time",
+    "import fewer series at a time",
+)
+
 elastic = section("Elasticsearch")
 elastic(
     "ELASTICSEARCH_UNREACHABLE",

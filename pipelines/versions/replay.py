@@ -48,12 +48,16 @@ def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
             message.
 
     Returns:
-        Epoch milliseconds; ``None`` if there are no records, or Kafka does not tell in time.
+        Epoch milliseconds; ``None`` if there are no records, if it begins before what Kafka has, or if Kafka does not
+        tell in time.
     """
     sources = {topic: source for source in job.inputs if not source.broadcast for topic in source.formats}
     offsets, times = KafkaOffsets(bootstrap, sorted(sources)), dict[tuple[str | None, int | None], int]()
     try:
-        ends, first = offsets.ends(), {**offsets.starts(), **begin}
+        ends, starts = offsets.ends(), offsets.starts()
+        if any(at < starts.get(place, at) for place, at in begin.items()):
+            return None
+        first = {**starts, **begin}
         spans = {place: (at, min(ends[place], at + _MOST)) for place, at in first.items() if place in ends}
         for message in between(bootstrap, spans):
             topic, place = message.topic() or "", (message.topic(), message.partition())
@@ -181,12 +185,12 @@ def _begin(name: str, settings: Settings, start: int) -> Offsets:
 
 
 def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offsets]) -> int | None:
-    """The event time at which the log of a new version begins; ``None`` if unknown, or if the version goes on."""
+    """The event time at which a new version begins, as far as it is known; ``None`` if the version goes on."""
     if any(committed_offsets(settings.folder("checkpoints") / name) for name in program.first):
         return None
     jobs = [(name, job) for name in program.first if (job := program.job(name, settings))]
     found = [first_time(settings.kafka.bootstrap or "", job, begin.get(name, {})) for name, job in jobs]
-    return min((time for time in found if time is not None), default=None)
+    return min((time for time in found if time is not None), default=program.version.start)
 
 
 def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from pipelines.cli.main import main
-from pipelines.jobs.archive import layout, writer
+from pipelines.jobs.archive import files, layout
 
 left = 0
 """How many files are still placed before the process ends."""
@@ -28,5 +28,5 @@ def place(made: Path, final: Path) -> None:
 
 if __name__ == "__main__":
     left = int(sys.argv.pop(1))
-    writer.place = place
+    files.place = place
     main()

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
@@ -27,6 +28,9 @@ def secret_values() -> list[str]:
             with suppress(ValueError):
                 user = urlsplit(url).netloc.rpartition("@")[0]
                 secrets += [user, user.partition(":")[2]] if ":" in user else []
+    for name, value in pairwise(sys.argv):
+        secrets += [line_of(value)[0]] if name.startswith("--") and name.endswith("-file") else []
+        secrets += [value.partition(":")[2].strip()] if name == "--header" else []
     with suppress(NewnormalError, OSError, ValueError):  # settings that cannot be read have no secrets that were used
         secrets += _held(load())
     return [value for value in secrets if value]

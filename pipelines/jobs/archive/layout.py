@@ -2,7 +2,7 @@
 
     telemetry/day=2026-11-22/part-3f2a9c01-000000012.parquet   records of an event-time day, for any tool
     _messages/telemetry/3f2a9c01-000000012.parquet             the messages that these records came in
-    _writing/                                                  files that are being written
+    _writing/, _importing/                                     files that are being written
 
 A write takes one micro-batch of one topic. It has one file of records in each day that it has records of, and one file
 of messages, which is put in its place last: the write is complete when that file is there. Both names come from the
@@ -43,6 +43,9 @@ WHOLE = -1
 KAFKA_COLUMNS = pa.schema({**_PLACE, "row": pa.int32(), **_TIMES})
 """Columns of a file of records beside those of the record: its message, its place in it, and the message's arrival."""
 
+IMPORTED = "import-"
+"""How the names of writes begin that hold history from elsewhere, see `pipelines.history`."""
+
 _META = b"newnormal"
 
 Places = Mapping[int, int]
@@ -60,17 +63,20 @@ class Write:
             than its start, with which it is equal where the archive had all that the micro-batch had of a partition.
         count: Number of messages.
         days: Days of which it has records, e.g. ``2026-11-22``.
+        origin: Where imported history comes from, for people; empty if the messages are those of the log.
     """
 
     name: str
     start: Places
     end: Places
-    count: int
-    days: tuple[str, ...]
+    count: int = 0
+    days: tuple[str, ...] = ()
+    origin: str = ""
 
     def metadata(self) -> dict[bytes, bytes]:
         """The write as metadata of its file of messages."""
         content = {"start": self.start, "end": self.end, "count": self.count, "days": self.days}
+        content |= {"origin": self.origin} if self.origin else {}
         return {_META: json.dumps(content).encode()}
 
 
@@ -100,6 +106,11 @@ class TopicFolder:
     def writing(self) -> Path:
         """Folder of files that are being written."""
         return self.root / "_writing" / self.topic
+
+    @property
+    def importing(self) -> Path:
+        """Folder of files of history that are being written, by another process than those of the log."""
+        return self.root / "_importing" / self.topic
 
     def day(self, day: str) -> Path:
         """Folder of a day."""
@@ -171,6 +182,27 @@ def write_name(checkpoint: str, batch: int) -> str:
     return f"{checkpoint[:8]}-{batch:09d}"
 
 
+def imported_name(begin: int, end: int) -> str:
+    """The name of a write of imported history, from its first event time and the one behind its last, epoch ms.
+
+    >>> imported_name(1_795_219_200_000, 1_795_222_800_000)
+    'import-1795219200000-1795222800000'
+    """
+    return f"{IMPORTED}{begin:013d}-{end:013d}"
+
+
+def imported_times(name: str) -> tuple[int, int] | None:
+    """The first event time of a write of imported history and the one behind its last; ``None`` of another write.
+
+    >>> imported_times("import-1795219200000-1795222800000"), imported_times("3f2a9c01-000000012")
+    ((1795219200000, 1795222800000), None)
+    """
+    if not name.startswith(IMPORTED):
+        return None
+    begin, end = name.removeprefix(IMPORTED).split("-")
+    return int(begin), int(end)
+
+
 def day_of(number: int) -> str:
     """The day with a number of days since 1970.
 
@@ -211,7 +243,8 @@ def _read(file: Path) -> Write:
         content = json.loads((pq.read_schema(file).metadata or {})[_META])
         start, end = ({int(p): int(offset) for p, offset in content[name].items()} for name in ("start", "end"))
         end = {p: max(offset, start.get(p, 0)) for p, offset in end.items()}  # 0.1 wrote less, where it had no news
-        return Write(file.stem, start, end, int(content["count"]), tuple(content["days"]))
+        days, origin = tuple(content["days"]), str(content.get("origin", ""))
+        return Write(file.stem, start, end, int(content["count"]), days, origin)
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         accepted = "the file as the archive job wrote it, e.g. from a backup"
         raise NewnormalError("ARCHIVE_BROKEN", f"{file.name}: {error}", str(file.parent), accepted) from None

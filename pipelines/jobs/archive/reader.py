@@ -21,6 +21,9 @@ from pipelines.jobs.archive.layout import WHOLE, Places, TopicFolder, Write, pie
 _PIECE_ROWS = 500_000
 """Records that are held in memory at a time, about."""
 
+_BATCH_ROWS = 2_000_000
+"""Records of a micro-batch, about, however few messages they came in."""
+
 
 class ArchiveReader:
     """The messages that the archive has of one topic.
@@ -42,6 +45,11 @@ class ArchiveReader:
     def start(self) -> Places:
         """The first offset of each partition from which on nothing is missing; empty if the archive has nothing."""
         return {p: spans[-1][0] for p, spans in self._spans.items()}
+
+    @property
+    def first(self) -> Places:
+        """The first offset of each partition, although later ones may be missing; empty if the archive has nothing."""
+        return {p: spans[0][0] for p, spans in self._spans.items()}
 
     @property
     def end(self) -> Places:
@@ -80,27 +88,31 @@ class ArchiveReader:
 
         Args:
             start: Where each partition begins.
-            most: Largest number of messages, if a single one of each partition is not more.
+            most: Largest number of messages, if a single one of each partition is not more; a message of more than
+                `_BATCH_ROWS` / ``most`` records counts as several.
 
         Returns:
             The next offset of each partition; each has its share, so that all partitions advance together in time.
         """
-        end, left = dict(start), most
+        end, left = dict(start), float(most)
         for write in self.writes:
             if all(end.get(p, 0) >= offset for p, offset in write.end.items()):
                 continue
-            listed = self._listed(write, ["partition", "offset"])
+            listed = self._listed(write, ["partition", "offset", "rows"]).sort_by("offset")
             partitions, offsets = listed["partition"].to_numpy(), listed["offset"].to_numpy()
-            waiting = {p: np.sort(offsets[(partitions == p) & (offsets >= end.get(p, 0))]) for p in write.end}
-            count = sum(map(len, waiting.values()))
+            sizes = np.maximum(1.0, listed["rows"].to_numpy() * (most / _BATCH_ROWS))
+            waiting = {p: (partitions == p) & (offsets >= end.get(p, 0)) for p in write.end}
+            count = float(sum(sizes[mine].sum() for mine in waiting.values()))
             if count <= left:
                 end |= {p: max(offset, end.get(p, 0)) for p, offset in write.end.items()}
                 left -= count
                 continue
             if left < most:  # the micro-batch ends with a whole write
                 break
-            shares = {p: max(1, len(places) * left // count) for p, places in waiting.items() if len(places)}
-            end |= {p: int(waiting[p][share - 1]) + 1 for p, share in shares.items()}
+            for p, mine in waiting.items():
+                if mine.any():
+                    share = np.searchsorted(np.cumsum(sizes[mine]), sizes[mine].sum() * left / count, "right")
+                    end[p] = int(offsets[mine][max(0, int(share) - 1)]) + 1
             break
         return end
 

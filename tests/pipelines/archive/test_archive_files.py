@@ -121,7 +121,7 @@ def test_a_write_that_dies_at_any_file_is_completed_by_its_repetition(
         layout.place(made, final)
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.jobs.archive.writer.place", place)
+        patch.setattr("pipelines.jobs.archive.files.place", place)
         try:
             written(folder)
         except KeyboardInterrupt:
