@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.printing import visible
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
-from pipelines.cli.input_commands import progress_bar, saying, stopping, with_broker
+from pipelines.cli.input_commands import progress_bar, saying, stopping
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import Overrides, Yes, ask, with_kafka, with_namespace
 from pipelines.contracts.quantities.cells import size
@@ -192,6 +193,7 @@ def files(
                 intake.reasons = own.reasons | intake.reasons
             _tell_estimate(say, settings, source, estimate, first, last, intake)
             return
+        settings = running(settings, elasticsearch=False)
         with alone(folder):
             try:
                 say.print(f"sorting {len(found)} files by time")
@@ -237,7 +239,7 @@ def _import(
     from pipelines.query.control_topics import instant
 
     intake, now = intake or Intake(settings), now_ms()
-    settings = with_broker(settings)
+    settings = running(settings, elasticsearch=False)
     run = Import(settings, source, intake, stop)
     with alone(run.folder):
         found = edge(settings, run.folder)

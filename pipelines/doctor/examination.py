@@ -20,6 +20,7 @@ from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.doctor.jobs.checkpoints import continuations, layouts, locks
 from pipelines.doctor.jobs.unread_versions import unread_versions
 from pipelines.doctor.kafka.clock import elasticsearch_clock, kafka_clock
+from pipelines.doctor.kafka.history import history
 from pipelines.doctor.kafka.input import late, refused, silent
 from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
@@ -97,7 +98,7 @@ WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
 
 OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts, failing)
 OF_KAFKA: tuple[Check, ...] = (
-    topics, continuations, reading, silent, refused, late, watermarks, kafka_clock, unread_versions
+    topics, continuations, reading, silent, refused, late, watermarks, kafka_clock, unread_versions, history
 )  # fmt: skip
 OF_ELASTICSEARCH: tuple[Check, ...] = (health, elasticsearch_disk, indices, aliases, elasticsearch_clock)
 _SECONDS = 5.0

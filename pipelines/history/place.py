@@ -56,16 +56,11 @@ def edge(settings: Settings, folder: TopicFolder) -> Edge:
             ``ARCHIVE_OTHER_TOPIC``; ``ARCHIVE_BROKEN``; ``KAFKA_UNREACHABLE``.
     """
     bootstrap, topic = settings.kafka.bootstrap or "", folder.topic
-    count = partition_counts(bootstrap, [topic]).get(topic, 0)
     reader = ArchiveReader(folder, Telemetry)
-    if not count:
+    starts, ends = _log(bootstrap, topic)
+    if not starts:
         return Edge({p: reader.first.get(p, 0) for p in range(settings.kafka.partitions)}, *_imported(reader))
     folder.check_topic(topic_ids(bootstrap, [topic]).get(topic, ""))
-    try:
-        offsets = KafkaOffsets(bootstrap, [topic])
-        starts, ends = ({p: at for (_, p), at in each.items()} for each in (offsets.starts(), offsets.ends()))
-    except (KafkaException, TimeoutError) as error:
-        raise NewnormalError("KAFKA_UNREACHABLE", str(error), bootstrap, "a running broker", _NOW) from None
     places = {p: reader.first.get(p, starts[p]) for p in sorted(starts)}
     if missing := {p: lost for p in places if (lost := reader.missing(p, places[p], starts[p]))}:
         gaps = ", ".join(f"{topic}/{p}: {lost}" for p, lost in missing.items())
@@ -76,6 +71,53 @@ def edge(settings: Settings, folder: TopicFolder) -> Edge:
     if time is None:
         time = min(_first_times(bootstrap, reader, places, starts, ends), default=None)
     return Edge(places, time, origin)
+
+
+@dataclass(frozen=True)
+class Junction:
+    """Where imported history and the log meet.
+
+    Attributes:
+        end: The event time behind the last one of history, epoch milliseconds.
+        time: The first event time of the log; ``None`` if nothing has come live yet.
+        missing: How many offsets of each partition are neither in the archive nor in Kafka, if any are.
+    """
+
+    end: int
+    time: int | None
+    missing: Mapping[int, int]
+
+
+def junction(settings: Settings, folder: TopicFolder) -> Junction | None:
+    """Where imported history and the log meet; ``None`` if nothing was imported.
+
+    Raises:
+        NewnormalError: ``ARCHIVE_BROKEN`` or ``KAFKA_UNREACHABLE``.
+    """
+    bootstrap, reader = settings.kafka.bootstrap or "", ArchiveReader(folder, Telemetry)
+    if not (there := list(imported(reader.writes))):
+        return None
+    last, (_, end) = max(there, key=lambda each: each[1][1])
+    starts, ends = _log(bootstrap, folder.topic)
+    missing = {p: lost for p, at in starts.items() if (lost := reader.missing(p, last.end.get(p, at), at))}
+    places = {p: max(last.end.get(p, at), at) if p in missing else last.end.get(p, at) for p, at in starts.items()}
+    return Junction(end, min(_first_times(bootstrap, reader, places, starts, ends), default=None), missing)
+
+
+def _log(bootstrap: str, topic: str) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """The first offset that Kafka has of each partition, and the next one; both empty if there is no such topic.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    if not partition_counts(bootstrap, [topic]).get(topic, 0):
+        return {}, {}
+    try:
+        offsets = KafkaOffsets(bootstrap, [topic])
+        starts, ends = ({p: at for (_, p), at in each.items()} for each in (offsets.starts(), offsets.ends()))
+        return starts, ends
+    except (KafkaException, TimeoutError) as error:
+        raise NewnormalError("KAFKA_UNREACHABLE", str(error), bootstrap, "a running broker", _NOW) from None
 
 
 def _imported(reader: ArchiveReader) -> tuple[int | None, str]:

@@ -59,6 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NEWNORMAL_KAFKA__BOOTSTRAP", NOWHERE)
     monkeypatch.setenv("NEWNORMAL_ELASTICSEARCH__URL", f"http://{NOWHERE}")
     monkeypatch.setenv("NEWNORMAL_CONSOLE__PORT", "0")
+    monkeypatch.setenv("NEWNORMAL_ARCHIVE__PATH", str(tmp_path / "archive"))
     monkeypatch.delenv("NEWNORMAL_DEBUG", raising=False)
     monkeypatch.setattr(external, "TIMEOUT", 0.2)
     return tmp_path
@@ -86,6 +87,9 @@ RIGHT = {
     "file": ["site.csv"],
     "events": ["1e3"],
     "series": ["1e3"],
+    "url": ["http://127.0.0.1:1"],
+    "match": ["up"],
+    "index": ["metricbeat-1"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 
