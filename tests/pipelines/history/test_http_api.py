@@ -116,7 +116,7 @@ def test_what_a_server_refuses_as_too_much_is_asked_for_in_shorter_slices(why: s
 
 
 def test_an_answer_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_api, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(http_api, "MOST_BYTES", 1_000)
     with pytest.raises(TooMuchError):
         imported(FakeApi(GIVEN))
 

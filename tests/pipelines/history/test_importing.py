@@ -231,6 +231,7 @@ def test_a_micro_batch_of_a_replay_is_bounded_in_records_however_few_messages_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = configured(tmp_path)
+    monkeypatch.setattr("pipelines.history.writing._MESSAGE_ROWS", 20)
     run(settings, Given(samples(np.linspace(0, 50 * HOUR - 1, 3_000, dtype=int).tolist())))
     reader = ArchiveReader(importing.archive_folder(settings), Telemetry)
     monkeypatch.setattr("pipelines.jobs.archive.reader._BATCH_ROWS", 200)
@@ -244,6 +245,6 @@ def test_a_micro_batch_of_a_replay_is_bounded_in_records_however_few_messages_th
             for batch in reader.messages(p, at[p], ahead[p])
             for v in batch["value"].to_pylist()
         )
-        assert rows <= 600  # one message of each partition may be more than its share
+        assert rows <= 200 + 4 * 80  # a message of each partition, of 80 records at most, may be beyond its share
         at, steps = ahead, steps + 1
     assert steps >= 5
