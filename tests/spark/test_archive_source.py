@@ -12,31 +12,37 @@ from engine.runtime.intake import KAFKA
 from engine.spark.query import collected, operated
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import load
+from pipelines.history.writing import HistoryWriter
 from pipelines.jobs.archive.layout import TopicFolder
 from pipelines.jobs.archive.reader import ArchiveReader
 from pipelines.jobs.archive.source import archive_rows
 from pipelines.jobs.archive.writer import ArchiveWriter
 from pipelines.jobs.extractor import extractor
-from tests.pipelines.archive.samples import MACHINES, SECOND, messages, window, windows
+from tests.pipelines.archive.samples import MACHINES, SCHEMA, SECOND, messages, value, window, windows
 
 START = 1_795_305_600_000  # 2026-11-22
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("imported", [False, True])
 def test_a_job_over_the_archive_in_small_micro_batches_gives_the_windows_of_the_log(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, imported: bool
 ) -> None:
+    """The first part is what the log had, or imported history, whose offsets are negative."""
     folder, ends = TopicFolder(tmp_path / "archive", "telemetry"), dict.fromkeys(range(4), 0)
     writer = ArchiveWriter(folder, Telemetry)
-    for number, (seconds, watermark) in enumerate([(range(-60, 30), 30), (range(30, 60), 90)]):
+    if imported:
+        history(folder, ends, range(-60, 30))
+    for number, (seconds, watermark) in enumerate([(range(-60, 30), 30), (range(30, 60), 90)][imported:]):
         before, rows = dict(ends), []
-        for partition, arrived, value in messages(START, seconds, watermark):
+        for partition, arrived, content in messages(START, seconds, watermark):
             place = {"topic": "telemetry", "partition": partition, "offset": ends[partition], "arrived": arrived}
-            rows.append({"value": value, **place})
+            rows.append({"value": content, **place})
             ends[partition] += 1
         writer.write(f"a-{number}", pa.Table.from_pylist(rows, KAFKA), before, dict(ends))
 
     reader, written, batches = ArchiveReader(folder, Telemetry), list[bytes](), list[int]()
+    assert (min(reader.start.values()) < 0) == imported
 
     def write(frame: DataFrame, batch: int) -> None:
         batches.append(batch)
@@ -50,3 +56,16 @@ def test_a_job_over_the_archive_in_small_micro_batches_gives_the_windows_of_the_
         (f"m-{n}", START + begin * SECOND): window(n, begin) for n in MACHINES for begin in range(-60, 60, 10)
     }
     assert len(batches) > 3
+
+
+def history(folder: TopicFolder, ends: dict[int, int], seconds: range) -> None:
+    """Imports samples before the first offsets of the log, in slices of twenty seconds, the newest first."""
+    writer = HistoryWriter(folder, ends, START + seconds.stop * SECOND - 5_001, "test")
+    for end in range(seconds.stop, seconds.start, -20):
+        begin = max(seconds.start, end - 20)
+        rows = [
+            {"time": START + s * SECOND, "entity": f"m-{n}", "metric": "cpu", "value": value(n, s), "kind": "gauge"}
+            for n in MACHINES
+            for s in range(begin, end)
+        ]
+        writer.write(START + begin * SECOND, START + end * SECOND, pa.Table.from_pylist(rows, SCHEMA))

@@ -49,7 +49,7 @@ _RNG.shuffle(DOCUMENTS)
 @pytest.fixture(scope="module")
 def address(endpoints: Endpoints) -> Iterator[Address]:
     found = elasticsearch_address(ElasticsearchSettings(url=endpoints.elasticsearch_url))
-    client = elasticsearch_client(found)
+    client = elasticsearch_client(found, request_timeout=120.0)
     helpers.bulk(client, ({"_index": INDEX, "_source": each} for each in DOCUMENTS), refresh=True)
     yield found
     client.indices.delete(index=INDEX)
