@@ -24,9 +24,9 @@ START = 1_795_305_600_000  # 2026-11-22
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("imported", [False, True])
+@pytest.mark.parametrize(("imported", "most"), [(False, 24), (True, 8)])
 def test_a_job_over_the_archive_in_small_micro_batches_gives_the_windows_of_the_log(
-    spark: SparkSession, tmp_path: Path, imported: bool
+    spark: SparkSession, tmp_path: Path, imported: bool, most: int
 ) -> None:
     """The first part is what the log had, or imported history, whose offsets are negative."""
     folder, ends = TopicFolder(tmp_path / "archive", "telemetry"), dict.fromkeys(range(4), 0)
@@ -49,7 +49,7 @@ def test_a_job_over_the_archive_in_small_micro_batches_gives_the_windows_of_the_
         written.extend(m.value for some in collected(frame) if some.topic == "features" for m in some)
 
     start, end = ({"telemetry": {str(p): offset for p, offset in places.items()}} for places in (reader.start, ends))
-    frame = operated(archive_rows(spark, {"telemetry": reader}, start, end, 24), extractor(load()), 2)
+    frame = operated(archive_rows(spark, {"telemetry": reader}, start, end, most), extractor(load()), 2)
     query = frame.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.foreachBatch(write).trigger(availableNow=True).start().awaitTermination()
     assert windows(written) == {
