@@ -25,7 +25,7 @@ from pipelines.doctor.kafka.input import late, refused, silent
 from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
 from pipelines.doctor.kafka.watermarks import watermarks
-from pipelines.doctor.notifications import failing
+from pipelines.doctor.notifications import failing, unheard
 
 Check = Callable[[Context], Sequence[Finding]]
 
@@ -96,7 +96,7 @@ WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
 )
 """Checks that can be made even where the settings are wrong."""
 
-OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts, failing)
+OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts, failing, unheard)
 OF_KAFKA: tuple[Check, ...] = (
     topics, continuations, reading, silent, refused, late, watermarks, kafka_clock, unread_versions, history
 )  # fmt: skip

@@ -6,7 +6,7 @@ Each change is one atomic write. Several threads use it, one at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +14,11 @@ import orjson
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.severity import SEVERITIES, Severity
+from pipelines.contracts.records.incident import STANDING
+from pipelines.contracts.settings.routes import Route
 from pipelines.notify.left import LeftMail, LeftMails
-from pipelines.notify.news import LastReport, silent
+from pipelines.notify.news import LastReport
+from pipelines.notify.routing import Routing, Taken
 from pipelines.query.told import ToldFiles
 from pipelines.query.view.database import Database
 
@@ -24,7 +26,7 @@ _INCIDENT, _OFFSET, _SAID, _TRIED = b"i\0", b"o\0", b"s\0", b"a\0"
 _BEGAN, _SENT, _READ, _TOPIC, _LEFT = b"b\0", b"t\0", b"r\0", b"d\0", b"l\0"
 _FORMER = " (a former topic of this name)"
 """Follows the name of a topic that was made anew where its incidents are kept, until those who know them were told."""
-_ALL = len(SEVERITIES)
+_ROUTES = b"w"
 _KEPT_MS = 30 * 86_400_000
 """An incident that is over is forgotten so long after its last message was read, milliseconds."""
 
@@ -37,21 +39,17 @@ class ReadIncident:
         incident: The incident.
         topic: The topic that it was read from.
         read: When, epoch milliseconds.
+        taken: Which routes take it.
     """
 
     incident: Incident
     topic: str
     read: int
+    taken: Taken
 
     def stored(self) -> bytes:
         """The value in the database."""
-        return orjson.dumps([self.topic, self.read, self.incident.to_json().decode()])
-
-    @classmethod
-    def of(cls, value: bytes) -> ReadIncident:
-        """The inverse of `stored`."""
-        topic, read, text = orjson.loads(value)
-        return cls(Incident.from_json(text), topic, read)
+        return orjson.dumps([self.topic, self.read, self.incident.to_json().decode(), self.taken.stored()])
 
 
 class Memory:
@@ -60,32 +58,57 @@ class Memory:
     Args:
         folder: The folder.
         channels: Names of the channels. One that is left out begins anew when it is given again.
-        least: The severity from which on a channel is told of incidents, by name; `warning`, where none is given.
+        routing: The routes; ``None``: all channels are told of everything.
 
     Raises:
         NewnormalError: ``NOTIFY_UNUSABLE`` if another process has the folder open.
 
     Attributes:
         messages: What was told to whom, for who only reads.
+        routing: The routes.
     """
 
-    def __init__(self, folder: Path, channels: Iterable[str], least: Mapping[str, Severity] | None = None) -> None:
+    def __init__(self, folder: Path, channels: Iterable[str], routing: Routing | None = None) -> None:
         try:
             self._database = Database(folder)
         except NewnormalError as error:
             accepted = "a folder that no other `newnormal notify run` has open"
             raise NewnormalError("NOTIFY_UNUSABLE", error.what, error.where, accepted, "nothing was started") from None
         self._lock, self.messages = threading.Lock(), ToldFiles(folder)
-        rows = [ReadIncident.of(value) for _, value in self._database.scan(_INCIDENT)]
-        self._incidents = {(each.topic, each.incident.id): each for each in rows}
         names = list(channels)
+        self.routing = routing or Routing([Route(name="all", channels=tuple(names))])
+        self._routes = self._known_routes()
+        rows = [self._read(value) for _, value in self._database.scan(_INCIDENT)]
+        self._incidents = {(each.topic, each.incident.id): each for each in rows}
+        self._older: Collection[tuple[str, str]] | None = set(self._incidents)
+        """The incidents of before this start, until their topic was read to its end; then ``None``."""
+        self._fresh: set[tuple[str, str]] = set()
         self._last = {name: self._stored(_report_key(name)) for name in names}
         self._tried = {name: self._stored(_tried(name)) for name in names}
         sent = {name: self._database.get(_SENT + name.encode()) for name in self._last}
         self._sent: dict[str, list[int]] = {name: orjson.loads(value) if value else [] for name, value in sent.items()}
-        self._least: dict[str, Severity] = {name: (least or {}).get(name, SEVERITIES[0]) for name in names}
-        began = [key for key, _ in self._database.scan(_BEGAN)]
-        self._database.write([], [key for key in began if key[len(_BEGAN) :].decode() not in self._last])
+
+    def _known_routes(self) -> dict[str, list[str]]:
+        """The digests of the routes of before this start, by name.
+
+        Earlier releases stored the severity of each channel, which is the route of that channel if it has the same.
+        """
+        if known := self._database.get(_ROUTES):
+            return dict(orjson.loads(known))
+        began = {key[len(_BEGAN) :].decode(): severity.decode() for key, severity in self._database.scan(_BEGAN)}
+        now = self.routing.digests
+        return {name: digest for name, digest in now.items() if began.get(name) == self.routing.severity(name)}
+
+    def _read(self, value: bytes) -> ReadIncident:
+        """The inverse of `ReadIncident.stored`; earlier releases stored no routes."""
+        topic, read, text, *more = orjson.loads(value)
+        incident = Incident.from_json(text)
+        if more:
+            return ReadIncident(incident, topic, read, Taken(**more[0]))
+        taken = self.routing.taken(incident)
+        if incident.status not in STANDING:
+            taken = taken.only(self._routes)
+        return ReadIncident(incident, topic, read, taken)
 
     def _stored(self, prefix: bytes) -> dict[str, LastReport]:
         """What is stored of each incident below a prefix."""
@@ -104,11 +127,14 @@ class Memory:
                 key = topic, incident.id
                 old = new.get(key) or self._incidents.get(key)
                 if old is None or old.incident.revision <= incident.revision:
-                    new[key] = ReadIncident(incident, topic, now)
+                    taken = self.routing.taken(incident, old.taken if old else None)
+                    new[key] = ReadIncident(incident, topic, now, taken)
             puts = [(_row(*key), incident.stored()) for key, incident in new.items()]
             puts += [(_OFFSET + topic.encode() + b"\0%d" % at, b"%d" % offset) for at, offset in offsets.items()]
             self._database.write(puts)
             self._incidents.update(new)
+            if self._older is not None:
+                self._fresh |= new.keys()
 
     def identity(self, topic: str) -> str | None:
         """The identity that a topic had when it was read; ``None``: it is not known."""
@@ -139,32 +165,46 @@ class Memory:
             self._incidents.update(moved)
 
     def begin(self, topic: str) -> None:
-        """Is called when a topic was read to its end: a channel is not told of what was over before it began.
+        """Is called when a topic was read to its end. What was over before that is not told if it was never read to it.
 
-        That is so for a new channel, and for all channels if the topic was never read to its end before. A channel that
-        is told of less severe incidents than before begins with those.
+        Nor is what only a new or changed route takes, if it was over before; what lasts is taken by the routes anew.
         """
         with self._lock:
             first = self._database.get(_READ + topic.encode()) is None
-            puts = [(_READ + topic.encode(), b"1")]
-            for name, reports in self._last.items():
-                least, began = self._least[name], self._database.get(_BEGAN + name.encode())
-                until = _ALL if first or began is None else _rank_of(began.decode())
-                mine = [i for (of, i) in self._incidents if of == topic and i not in reports]
-                past = {i: silent(self._incidents[topic, i].incident) for i in mine}
-                over = {i: report for i, report in past.items() if report and SEVERITIES.index(report.severity) < until}
-                puts += [(_report_key(name) + i.encode(), report.stored()) for i, report in over.items()]
-                puts.append((_BEGAN + name.encode(), least.encode()))
-                reports.update(over)
-            self._database.write(puts)
+            digests, older = self.routing.digests, self._older or ()
+            same = {name for name, digest in digests.items() if self._routes.get(name) == digest}
+            no_wider = {name for name in digests.keys() & self._routes if {*digests[name][1:]} <= {*self._routes[name]}}
+            new: dict[tuple[str, str], ReadIncident] = {}
+            for key, each in self._incidents.items():
+                taken = each.taken
+                if each.incident.status in STANDING and key in older and self._routes != digests:
+                    taken = self.routing.anew(each.incident, taken.only(same))
+                elif each.incident.status in STANDING:
+                    continue
+                elif first and each.topic == topic:
+                    taken = taken.only(())
+                else:
+                    taken = taken.only(same if key in self._fresh else no_wider)
+                if taken != each.taken:
+                    new[key] = replace(each, taken=taken)
+            puts = [(_row(*key), each.stored()) for key, each in new.items()]
+            puts += [(_READ + topic.encode(), b"1"), (_ROUTES, orjson.dumps(digests))]
+            self._database.write(puts, [key for key, _ in self._database.scan(_BEGAN)])
+            self._incidents.update(new)
+            self._routes, self._older, self._fresh = digests, None, set()
 
-    def incidents(self, topic: str) -> tuple[list[Incident], list[Incident]]:
+    def incidents(self, topic: str) -> tuple[list[ReadIncident], list[ReadIncident]]:
         """The incidents of a topic, and those of other topics that are not in this one."""
         with self._lock:
             known = list(self._incidents.values())
-        mine = {each.incident.id: each.incident for each in known if each.topic == topic}
-        others = {each.incident.id: each.incident for each in known if each.incident.id not in mine}
+        mine = {each.incident.id: each for each in known if each.topic == topic}
+        others = {each.incident.id: each for each in known if each.incident.id not in mine}
         return list(mine.values()), list(others.values())
+
+    def untaken(self, topic: str) -> list[str]:
+        """The incidents of a topic that last and that no route takes, by id."""
+        mine, _ = self.incidents(topic)
+        return [it.incident.id for it in mine if it.incident.status in STANDING and not it.taken.since]
 
     def last_reports(self, channel: str) -> dict[str, LastReport]:
         """What a channel was told last of each incident."""
@@ -252,11 +292,6 @@ class Memory:
         """Closes the folder."""
         with self._lock:
             self._database.close()
-
-
-def _rank_of(began: str) -> int:
-    """The rank of the severity with which a channel began; the lowest if an earlier release has not stored it."""
-    return SEVERITIES.index(began) if began in SEVERITIES else 0
 
 
 def _row(topic: str, incident: str) -> bytes:

@@ -9,8 +9,9 @@ from string import Template
 
 from engine.printing import visible
 from engine.spec.duration import iso
-from pipelines.contracts.records import Incident
-from pipelines.contracts.settings.notify import Channel, NotifySettings
+from pipelines.contracts.settings.channels import Channel
+from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.notify.links import Link, links
 from pipelines.notify.news import News
 
 TITLE = "[$severity] $state: $message"
@@ -23,7 +24,9 @@ machines ($machine_count): $machines
 novel series: $series_count
 $acknowledged_by
 $note
-$link"""
+$link
+dashboard: $dashboard
+runbook: $runbook"""
 _SHOWN = 10
 """How many machines, or incidents of a summary, are named."""
 
@@ -38,6 +41,7 @@ class Message:
         title: One line.
         text: Several lines.
         news: The news that it tells.
+        links: Where to read on, and where to act, for receivers with buttons.
     """
 
     id: str
@@ -45,6 +49,7 @@ class Message:
     title: str
     text: str
     news: tuple[News, ...]
+    links: tuple[Link, ...] = ()
 
 
 def single(
@@ -59,12 +64,14 @@ def single(
         version: The version of the chain whose incident it is.
         escape: Escapes what the receiver would take for markup.
     """
-    given = _fields(news, settings, version)
-    fields = {name: escape(value) for name, value in given.items()} | {"link": given["link"]}
+    given, found = _fields(news, settings, version), links(news, settings)
+    given |= {"link": "", "dashboard": "", "runbook": ""} | {each.kind: each.url for each in found}
+    kept = {"link", "dashboard", "runbook"}
+    fields = {name: value if name in kept else escape(value) for name, value in given.items()}
     title = Template(channel.title or TITLE).substitute(fields)
     told = [line for line in map(Template, (channel.text or TEXT).splitlines()) if _tells(line, fields)]
     lines = [line.substitute(fields).rstrip() for line in told]
-    return Message(news.id, news.state, " ".join(title.split()), "\n".join(lines).strip(), (news,))
+    return Message(news.id, news.state, " ".join(title.split()), "\n".join(lines).strip(), (news,), found)
 
 
 def summary(news: Sequence[News], settings: NotifySettings, escape: Callable[[str], str] = str) -> Message:
@@ -120,11 +127,5 @@ def _fields(news: News, settings: NotifySettings, version: str) -> dict[str, str
         "reason": cause.reason if cause else "",
         "acknowledged_by": f"acknowledged by {incident.acknowledged_by}" if incident.acknowledged_by else "",
         "note": incident.note or "",
-        "link": link(incident, settings),
     }
     return {name: visible(value) for name, value in fields.items()}
-
-
-def link(incident: Incident, settings: NotifySettings) -> str:
-    """The page of an incident in the console; empty if the settings do not say where the console is."""
-    return f"{settings.console.rstrip('/')}/#incident/{incident.id}" if settings.console else ""

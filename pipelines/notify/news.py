@@ -9,8 +9,9 @@ import orjson
 
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import SEVERITIES, Severity
+from pipelines.notify.routing import Duty
 
-NewsState = Literal["opened", "updated", "resolved", "reopened"]
+NewsState = Literal["opened", "updated", "ongoing", "resolved", "reopened"]
 _OVER = ("resolved", "merged")
 
 
@@ -19,16 +20,18 @@ class LastReport:
     """What a channel was told last of an incident.
 
     Attributes:
-        state: The state that was told; ``silent``: it was over before the channel began, and nothing was told.
+        state: The state that was told; ``silent``: nothing was told, as it was over before (of an earlier release).
         severity: The highest severity that was told since the incident opened or reopened.
         reopenings: How often the incident had been reopened.
         number: How many messages there were.
+        reminder: The last time of a reminder that had passed, epoch milliseconds; 0: none.
     """
 
     state: NewsState | Literal["silent"]
     severity: Severity
     reopenings: int
     number: int
+    reminder: int = 0
 
     def stored(self) -> bytes:
         """The value in the database."""
@@ -49,12 +52,14 @@ class News:
         state: What is new about it.
         before: What the channel was told last; ``None``: nothing.
         tried: What it may have been told since by a message of which it is not known whether it arrived.
+        reminder: As that of `pipelines.notify.routing.Duty`.
     """
 
     incident: Incident
     state: NewsState
     before: LastReport | None = None
     tried: LastReport | None = None
+    reminder: int = 0
 
     @property
     def id(self) -> str:
@@ -70,7 +75,9 @@ class News:
         following = (self.before.number if self.before else 0) + 1
         if self.tried is None or self.tried.number < following:
             return following
-        return self.tried.number + (self._told() != (self.tried.state, self.tried.severity, self.tried.reopenings))
+        told = self.tried.state, self.tried.severity, self.tried.reopenings
+        again = self.state != "ongoing" or self.tried.reminder == self.reminder
+        return self.tried.number + (self._told() != told or not again)
 
     @property
     def rank(self) -> int:
@@ -79,22 +86,20 @@ class News:
 
     def as_report(self) -> LastReport:
         """What the channel was told last when it has been told this."""
-        return LastReport(*self._told(), self.number)
+        return LastReport(*self._told(), self.number, max(self.reminder, self.before.reminder if self.before else 0))
 
     def _told(self) -> tuple[NewsState, Severity, int]:
-        severity = SEVERITIES[self.rank] if self.state == "updated" else self.incident.severity
+        severity = SEVERITIES[self.rank] if self.state in ("updated", "ongoing") else self.incident.severity
         return self.state, severity, self.incident.reopenings
 
 
-def news(
-    incident: Incident, reported: LastReport | None, least: Severity, tried: LastReport | None = None
-) -> News | None:
+def news(incident: Incident, reported: LastReport | None, duty: Duty, tried: LastReport | None = None) -> News | None:
     """What is new about an incident for a channel; ``None``: nothing.
 
     Args:
         incident: The incident as it is now.
         reported: What the channel was told last of it; ``None``: nothing.
-        least: The severity from which on the channel is told of incidents. Of one that it knows it also hears the end.
+        duty: What the routes say. Of an incident that the channel knows it hears whatever they say.
         tried: What the channel may have been told since, as it is not known whether the message arrived. Of an incident
             that it may know it hears the end, too.
     """
@@ -102,20 +107,18 @@ def news(
     if over:
         if not hears and tried is not None and tried.state != "resolved":
             return News(incident, "resolved", tried, tried)
-        missed = reported is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
+        missed = reported is None and incident.status == "resolved" and duty.told
         return News(incident, "resolved", reported, tried) if hears or missed else None
+    state: NewsState | None = None
     if not hears or reported is None:
-        if _rank(incident.severity) < _rank(least):
-            return None
-        return News(incident, "opened" if reported is None else "reopened", reported, tried)
-    if incident.reopenings > reported.reopenings:
-        return News(incident, "reopened", reported, tried)
-    return News(incident, "updated", reported, tried) if _rank(incident.severity) > _rank(reported.severity) else None
-
-
-def silent(incident: Incident) -> LastReport | None:
-    """What counts as told of an incident to a channel that begins; ``None``: it is told of this one."""
-    return LastReport("silent", incident.severity, incident.reopenings, 0) if incident.status in _OVER else None
+        state = None if not duty.told else "opened" if reported is None else "reopened"
+    elif incident.reopenings > reported.reopenings:
+        state = "reopened"
+    elif _rank(incident.severity) > _rank(reported.severity):
+        state = "updated"
+    elif duty.reminder > reported.reminder:
+        state = "ongoing"
+    return News(incident, state, reported, tried, duty.reminder) if state else None
 
 
 def _rank(severity: Severity) -> int:

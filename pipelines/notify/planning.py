@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 from engine.spec.duration import duration_ms
 from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.week_times import is_within
 from pipelines.notify.news import News
 
 
@@ -28,23 +27,9 @@ class Plan:
     held: frozenset[str] = frozenset()
 
 
-def is_quiet(settings: NotifySettings, now: int) -> bool:
-    """True in the quiet hours.
-
-    Args:
-        settings: The settings of notifications.
-        now: The present, epoch milliseconds.
-
-    >>> from pipelines.contracts.settings.notify import NotifySettings
-    >>> night = NotifySettings(quiet="22:00-07:00", timezone="Europe/Stockholm")
-    >>> is_quiet(night, 1767646800000), is_quiet(night, 1767682800000)  # 22:00 and 08:00 of that zone
-    (True, False)
-    """
-    if not settings.quiet:
-        return False
-    local = datetime.fromtimestamp(now / 1000, UTC).astimezone(ZoneInfo(settings.timezone)).strftime("%H:%M")
-    spans = [part.split("-") for part in settings.quiet.split(",")]
-    return any(begin <= local < end if begin < end else local >= begin or local < end for begin, end in spans)
+def in_order(due: Iterable[News]) -> list[News]:
+    """News in the order in which they are told: the most severe first, then what opened first."""
+    return sorted(due, key=lambda one: (-one.rank, one.incident.opened, one.incident.id))
 
 
 def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence[int], held: Collection[str]) -> Plan:
@@ -60,8 +45,8 @@ def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence
         held: Ids of the incidents that were held back before.
     """
     through = SEVERITIES.index(settings.breakthrough)
-    order = sorted(due, key=lambda one: (-one.rank, one.incident.opened, one.incident.id))
-    spoken = [one for one in order if one.rank >= through] if is_quiet(settings, now) else order
+    quiet, order = is_within(settings.quiet, settings.timezone, now), in_order(due)
+    spoken = [one for one in order if one.rank >= through] if quiet else order
     free = settings.rate - sum(at > now - duration_ms(settings.per) for at in sent)
     waiting = {one.incident.id for one in spoken} & set(held)
     single = [one for one in spoken if one.rank >= through or len(waiting) < 2 or one.incident.id not in waiting]

@@ -18,6 +18,7 @@ from pipelines.notify.heartbeat import Heartbeat, heartbeat_url
 from pipelines.notify.memory import Memory
 from pipelines.notify.metrics import MetricsServer
 from pipelines.notify.reader import Reader, reader_or_none
+from pipelines.notify.routing import Routing
 from pipelines.notify.status import StatusFile
 from pipelines.notify.teller import Teller
 from pipelines.versions.promotion import shown_version
@@ -60,8 +61,7 @@ class Notifier:
         if version:
             Registry(settings).get(version)
         self._settings, self._fixed = settings, version
-        least = {name: channel.severity for name, channel in settings.notify.channels.items()}
-        self._memory = Memory(settings.common_folder("notify"), names, least)
+        self._memory = Memory(settings.common_folder("notify"), names, Routing.of(settings.notify))
         self._reader: Reader | None = None
         self._looked = self._forgot = float("-inf")
         self._tellers = [Teller(name, settings, self._memory, self._shown) for name in names]
@@ -90,7 +90,7 @@ class Notifier:
         current = ""
         while not stopped.is_set():
             self._turned = time.monotonic()
-            self._file.write(self._figures())
+            self._file.write(self._figures(), self._untaken())
             try:
                 self._look()
                 if self._reader is None:
@@ -133,6 +133,11 @@ class Notifier:
 
     def _figures(self) -> list[ChannelFigures]:
         return [teller.figures() for teller in self._tellers]
+
+    def _untaken(self) -> int:
+        """How many incidents last that no route takes."""
+        shown = self._shown()
+        return len(self._memory.untaken(shown[0])) if shown else 0
 
     def _shown(self) -> tuple[str, str] | None:
         reader = self._reader

@@ -27,12 +27,14 @@ class NotifierStatus:
         started: When it started, epoch seconds; distinguishes it from a later process with the same id.
         url: Where its metrics are.
         channels: The figures of its channels.
+        untaken: Number of incidents that last, and of which no route tells anybody.
     """
 
     pid: int
     started: float
     url: str
     channels: tuple[ChannelFigures, ...]
+    untaken: int = 0
 
 
 class StatusFile:
@@ -46,16 +48,16 @@ class StatusFile:
     def __init__(self, settings: Settings, url: str) -> None:
         self._path, self._url = settings.file(_FILE), url
         self._started = psutil.Process().create_time()
-        self._written: tuple[ChannelFigures, ...] | None = None
+        self._written: NotifierStatus | None = None
 
-    def write(self, channels: Sequence[ChannelFigures]) -> None:
+    def write(self, channels: Sequence[ChannelFigures], untaken: int = 0) -> None:
         """Writes the figures if they have changed."""
-        if tuple(channels) == self._written:
+        status = NotifierStatus(os.getpid(), self._started, self._url, tuple(channels), untaken)
+        if status == self._written:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        status = NotifierStatus(os.getpid(), self._started, self._url, tuple(channels))
         write_whole(self._path, json.dumps(asdict(status)))
-        self._written = tuple(channels)
+        self._written = status
 
     def remove(self) -> None:
         """Removes the file."""
@@ -72,6 +74,8 @@ def _read(path: Path) -> NotifierStatus | None:
     try:
         tree = json.loads(path.read_text())
         channels = tuple(ChannelFigures(**each) for each in tree["channels"])
-        return NotifierStatus(int(tree["pid"]), float(tree["started"]), str(tree["url"]), channels)
+        return NotifierStatus(
+            int(tree["pid"]), float(tree["started"]), str(tree["url"]), channels, int(tree.get("untaken", 0))
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 
@@ -19,7 +20,7 @@ from pipelines.notify.figures import ChannelFigures, Tally
 from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, news
-from pipelines.notify.planning import Plan, plan
+from pipelines.notify.planning import Plan, in_order, plan
 from pipelines.query.told import SentMessage
 
 _LOOK = 0.5
@@ -96,14 +97,17 @@ class Teller(threading.Thread):
     def _tell(self, topic: str, version: str) -> None:
         self._send_again()
         reports, tried = self._memory.last_reports(self._channel), self._memory.tried(self._channel)
-        least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
         now = now_ms()
-        gone = [_gone(it, version, now) for it in elsewhere if it.id in reports or it.id in tried]
-        due = [new for it in [*there, *gone] if (new := news(it, reports.get(it.id), least, tried.get(it.id)))]
-        limited = self._sender.limited
-        todo = Plan(tuple(due))
-        if limited:
+        known = reports.keys() | tried.keys()
+        gone = [replace(it, incident=_gone(it.incident, version, now)) for it in elsewhere if it.incident.id in known]
+        due = []
+        for each in (*there, *gone):
+            name, duty = each.incident.id, self._memory.routing.duty(self._channel, each.incident, each.taken, now)
+            if new := news(each.incident, reports.get(name), duty, tried.get(name)):
+                due.append(new)
+        todo = Plan(tuple(in_order(due)))
+        if self._sender.limited:
             todo = plan(due, self._settings, now, self._memory.sent(self._channel), self._held)
         self._tally.due([new.incident.id for new in (*todo.single, *todo.together)], todo.held, now)
         channel, escape = self._settings.channels[self._channel], self._sender.escape
@@ -114,7 +118,8 @@ class Teller(threading.Thread):
         self._held = todo.held
         if self._sender.repeats and time.monotonic() > self._repeated + _REPEAT:
             reports = self._memory.last_reports(self._channel)
-            lasting = [it for it in there if it.id in reports and reports[it.id].state not in ("resolved", "silent")]
+            known = {name for name, each in reports.items() if each.state not in ("resolved", "silent")}
+            lasting = [it.incident for it in there if it.incident.id in known]
             self._sender.repeat([News(it, "opened", reports[it.id]) for it in lasting])
             self._repeated = time.monotonic()
 

@@ -135,7 +135,7 @@ async function openIncident(id) {
     if (incidentShown() !== id) return;
     state.revision = found.incident.revision;
     state.going = found.over === null;
-    const show = () => showIncident($("detail"), found, state.site, state.around?.id === id ? state.around : null);
+    const show = () => showIncident($("detail"), found, state.site, state.around?.id === id ? state.around : null, state.place.act);
     show();
     if (state.around?.id === id && Date.now() - state.around.at < SLOWLY_MS) return;
     state.around = { ...(await ask("/api/incident/around", { id })), id, at: Date.now() };

@@ -10,15 +10,16 @@ import { lasting } from "./lasting.js";
 import { incidentLink } from "./place.js";
 import { update } from "./update.js";
 
-// `known`: what the overview has learned (`last`, the event time of the newest data); `around`: what operators have said, or null.
-export function showIncident(place, found, known, around = null) {
+// `known`: what the overview has learned (`last`, the event time of the newest data); `around`: what operators have said, or null;
+// `act`: what an operator has come for.
+export function showIncident(place, found, known, around = null, act = "") {
   const { now, quiet, incident, over } = found, id = incident["event.id"];
   const severity = el("span", { class: "severity", "data-severity": incident.severity }, `${incident.severity} ${incident["event.risk_score"]}`);
   const more = [];
   if (incident.note) more.push(el("p", { class: "where" }, "Remark: ", foreign(incident.note)));
   if (incident.merged_into) more.push(el("p", {}, "It turned out to be a part of ", el("a", { href: incidentLink(incident.merged_into) }, "another incident"), "."));
   const novel = incident.open_series && over === null ? `, ${incident.open_series.toLocaleString("en")} of them unusual now` : "";
-  const said = { resolved: afterwards, merged: () => [] }[incident["incident.state"]] ?? (() => [actionBar(incident, true)]);
+  const said = { resolved: afterwards, merged: () => [] }[incident["incident.state"]] ?? (() => [actionBar(incident, true, act)]);
   const cared = el("div", {}, ...said(incident));
   cared.dataset.keep = `${id} ${incident["incident.state"]} ${incident.machine_count}`;
   const single = labelsBySeries(found.series);

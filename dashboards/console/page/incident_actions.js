@@ -6,8 +6,9 @@ import { ofInput } from "./incident_words.js";
 
 const NAME = "newnormal.operator";
 
-// Acknowledge, expected, false alarm, maintenance. `named`: with a field for the operator's name.
-export function actionBar(incident, named = false) {
+// Acknowledge, expected, false alarm, maintenance. `named`: with a field for the operator's name; `act`: the one
+// that an operator has come for, which gets the focus.
+export function actionBar(incident, named = false, act = "") {
   const id = incident["event.id"], machines = (incident.machines ?? []).map((it) => it.entity);
   return bar(`What you say of: ${incident.message}`, (place, it) => {
     place.append(
@@ -18,6 +19,9 @@ export function actionBar(incident, named = false) {
       ]),
       ...(machines.length ? [maintenance(machines)] : []),
       outcome(`incident ${id}`));
+    if (act === "acknowledge" && incident["incident.state"] !== "acknowledged") place.querySelector("button").focus();
+    const folded = act === "maintenance" && place.querySelector("details");
+    if (folded) { folded.open = true; folded.querySelector("summary").focus(); }
   }, !named);
 }
 

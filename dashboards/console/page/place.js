@@ -13,13 +13,16 @@ export function seriesLink(entity, metric, hours = 1, end = null) {
 
 export const comparisonLink = (first, second) => `#compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`;
 
+// What an operator may have come for, by a link in a notification: the page offers it, and a click does it.
+const ACTS = ["acknowledge", "maintenance"];
+
 export function place(hash) {
   const text = hash.slice(1);
   if (!text) return { what: "nothing" };
   try {
     const [what, ...parts] = text.split("/").map(decodeURIComponent);
     const [entity, metric, hours = "1", end = ""] = parts;
-    if (what === "incident" && parts.length === 1) return { what, id: entity };
+    if (what === "incident" && (parts.length === 1 || (parts.length === 2 && ACTS.includes(metric)))) return { what, id: entity, act: metric };
     if (what === "machine" && parts.length === 1) return { what, id: entity };
     if ((what === "versions" || what === "health") && !parts.length) return { what, id: what };
     if (what === "compare" && parts.length === 2) return { what, id: text, first: entity, second: metric };

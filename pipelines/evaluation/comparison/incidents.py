@@ -52,8 +52,7 @@ class Incidents:
             "severities": self.severities,
             "largest": largest and _readable(largest),
             "messages": {
-                each.name or "any channel": {"from_severity": each.least, "all": told.total(), **told}
-                for each, told in self.messages.items()
+                each.name or "any channel": {"all": told.total(), **told} for each, told in self.messages.items()
             },
             "only_in_this_version": [_readable(each) for each in self.only],
             "left_out": self.left_out,
@@ -80,7 +79,7 @@ def incidents(
     last = [tuple(one[-1] for one in version if one[-1].status != "merged") for version in within]
     both = []
     for version, (mine, others) in enumerate(((last[0], last[1]), (last[1], last[0]))):
-        counts = {it: sum((messages(one, it.least) for one in within[version]), Counter()) for it in listeners}
+        counts = {it: sum((messages(one, it) for one in within[version]), Counter()) for it in listeners}
         only = tuple(incident for incident in mine if not any(_alike(incident, other, apart) for other in others))
         both.append(Incidents(mine, counts, only, len(histories[version]) - len(within[version])))
     return both[0], both[1]

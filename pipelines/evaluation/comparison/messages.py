@@ -1,6 +1,7 @@
 """How many messages a channel would have got of an incident: the rules of `pipelines.notify`, without sending.
 
-Quiet hours and the most messages within a time are left out: they depend on when a process sends.
+Quiet hours, the most messages within a time, escalations and reminders are left out: they depend on when a process
+sends.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.settings.routes import Route
 from pipelines.notify.news import LastReport, NewsState, news
+from pipelines.notify.routing import Routing, Taken
 
 STATES: Mapping[NewsState, str] = {
     "opened": "opened", "updated": "more severe", "reopened": "reopened", "resolved": "over",
 }  # fmt: skip
 """What a message says of an incident, in words, in the order in which it comes."""
+
+
+_TO_ALL = Routing([Route(name="all", channels=("all",))])
 
 
 @dataclass(frozen=True)
@@ -26,30 +31,32 @@ class Listener:
 
     Attributes:
         name: Name of the channel; empty: any channel that is told of all incidents.
-        least: The severity from which on it is told of incidents.
+        routing: The routes.
     """
 
     name: str = ""
-    least: Severity = "warning"
+    routing: Routing = _TO_ALL
 
 
 def listeners(settings: NotifySettings) -> tuple[Listener, ...]:
     """The channels of the settings; without any, one that would be told of all incidents."""
-    channels = settings.channels.items()
-    return tuple(Listener(name, channel.severity) for name, channel in channels) or (Listener(),)
+    routing = Routing.of(settings)
+    return tuple(Listener(name, routing) for name in settings.channels) or (Listener(),)
 
 
-def messages(revisions: Iterable[Incident], least: Severity) -> Counter[NewsState]:
+def messages(revisions: Iterable[Incident], listener: Listener) -> Counter[NewsState]:
     """The messages on one incident, by what they say.
 
     Args:
         revisions: The revisions of the incident, the lowest first.
-        least: The severity from which on the channel is told of incidents.
+        listener: Who would have been told.
     """
     before: LastReport | None = None
+    taken: Taken | None = None
     counts: Counter[NewsState] = Counter()
     for state in _states(revisions):
-        if message := news(state, before, least):
+        taken = listener.routing.taken(state, taken)
+        if message := news(state, before, listener.routing.duty(listener.name or "all", state, taken, 0)):
             counts[message.state] += 1
             before = message.as_report()
     return counts

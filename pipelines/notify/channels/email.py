@@ -15,7 +15,7 @@ from engine.clock import now_ms
 from engine.explain.redaction import redacted
 from engine.printing import visible
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.settings.notify import EmailChannel
+from pipelines.contracts.settings.channels import EmailChannel
 from pipelines.notify.channels.sending import TIMEOUT, Sender, SendError
 from pipelines.notify.left import LeftMail, LeftMails
 from pipelines.notify.message import Message

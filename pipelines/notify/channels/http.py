@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from engine.explain.redaction import redacted
 from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_web_address
-from pipelines.contracts.settings.notify import AlertmanagerChannel, SlackChannel, WebhookChannel
+from pipelines.contracts.settings.channels import HttpChannel, OpsgenieChannel, PagerDutyChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
 from pipelines.notify.secrets import secret
 
@@ -26,14 +26,8 @@ _MOST_SECONDS = 86_400.0
 """A receiver is asked again after a day at the latest, whatever it says."""
 
 
-def post(
-    name: str,
-    channel: WebhookChannel | SlackChannel | AlertmanagerChannel,
-    body: object,
-    headers: Mapping[str, str],
-    path: str = "",
-) -> str:
-    """Posts JSON; returns the receiver and its answer, without secrets.
+def post(name: str, channel: HttpChannel, body: object, headers: Mapping[str, str], path: str = "") -> str:
+    """Posts JSON to the URL of a channel; returns the receiver and its answer, without secrets.
 
     Args:
         name: Name of the channel.
@@ -47,16 +41,33 @@ def post(
         NewnormalError: ``NOTIFY_SECRET``.
     """
     url, key = target(name, channel)
+    sent = {**headers, **({"Authorization": key} if key else {})}
+    return ask("POST", name, url.rstrip("/") + path if path else url, body, sent, (url, key))
+
+
+def ask(
+    method: str, name: str, url: str, body: object, headers: Mapping[str, str], secrets: Sequence[str | None]
+) -> str:
+    """Sends JSON; returns the receiver and its answer, without secrets.
+
+    Args:
+        method: The method of HTTP.
+        name: Name of the channel.
+        url: Where it goes.
+        body: What is written as JSON.
+        headers: Further headers.
+        secrets: What is not shown of an answer.
+
+    Raises:
+        SendError: If it was not taken.
+    """
     sent = {"Content-Type": "application/json", "User-Agent": "newnormal", **headers}
-    sent |= {"Authorization": key} if key else {}
     where = f"channel {name}, {_shown(url)}"
     try:
-        answer = httpx.post(
-            url.rstrip("/") + path if path else url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT
-        )
+        answer = httpx.request(method, url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
-        raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, url, key), where) from None
-    reply = f"{answer.status_code} {_without(answer.text, url, key)}".strip()
+        raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, secrets), where) from None
+    reply = f"{answer.status_code} {_without(answer.text, secrets)}".strip()
     if answer.is_success:
         return f"{where} answered {reply}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
@@ -66,7 +77,7 @@ def post(
     )  # fmt: skip
 
 
-def target(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChannel) -> tuple[str, str | None]:
+def target(name: str, channel: HttpChannel) -> tuple[str, str | None]:
     """The URL of a channel, and the value of the header ``Authorization`` if there is one.
 
     Raises:
@@ -76,7 +87,16 @@ def target(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChann
     return _url(name, channel), key
 
 
-def _url(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChannel) -> str:
+def key_of(name: str, channel: PagerDutyChannel | OpsgenieChannel) -> str:
+    """The key of a channel that has one.
+
+    Raises:
+        NewnormalError: ``NOTIFY_SECRET``.
+    """
+    return secret(f"notify.channels.{name}.key", channel.key_file, channel.key_variable) or ""
+
+
+def _url(name: str, channel: HttpChannel) -> str:
     if channel.url is not None:
         return channel.url.get_secret_value()
     where = f"notify.channels.{name}.url"
@@ -97,9 +117,9 @@ def _shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _without(text: str, url: str, key: str | None) -> str:
+def _without(text: str, secrets: Sequence[str | None]) -> str:
     """The begin of a text, without the URL and the key, should a receiver repeat them or parts of them."""
-    return visible(redacted(text[:_LOOKED_AT], (url, key))[:_SHOWN])
+    return visible(redacted(text[:_LOOKED_AT], secrets)[:_SHOWN])
 
 
 def _after(answer: httpx.Response) -> float | None:

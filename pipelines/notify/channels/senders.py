@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.contracts.settings.notify import EmailChannel, NotifySettings
+from pipelines.contracts.settings.channels import EmailChannel, OpsgenieChannel, PagerDutyChannel
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.email import EmailSender, password
-from pipelines.notify.channels.http import target
+from pipelines.notify.channels.http import key_of, target
+from pipelines.notify.channels.ntfy import NtfySender
+from pipelines.notify.channels.opsgenie import OpsgenieSender
+from pipelines.notify.channels.pagerduty import PagerDutySender
 from pipelines.notify.channels.sending import Sender
+from pipelines.notify.channels.teams import TeamsSender
 from pipelines.notify.channels.webhooks import AlertmanagerSender, SlackSender, WebhookSender
 
 _SENDERS: dict[str, type[Sender[Any]]] = {
     "webhook": WebhookSender,
     "slack": SlackSender,
+    "teams": TeamsSender,
+    "ntfy": NtfySender,
+    "pagerduty": PagerDutySender,
+    "opsgenie": OpsgenieSender,
     "alertmanager": AlertmanagerSender,
     "email": EmailSender,
 }
@@ -32,5 +41,7 @@ def check(name: str, settings: NotifySettings) -> None:
     channel = settings.channels[name]
     if isinstance(channel, EmailChannel):
         password(name, channel)
+    elif isinstance(channel, PagerDutyChannel | OpsgenieChannel):
+        key_of(name, channel)
     else:
         target(name, channel)

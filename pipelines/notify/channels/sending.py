@@ -34,6 +34,21 @@ class SendError(NewnormalError):
         self.hopeless, self.after = hopeless, after
 
 
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters; what is left out is marked.
+
+    >>> cut("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def cut_bytes(text: str, most: int) -> str:
+    """A text of at most so many bytes of UTF-8; what is left out is marked."""
+    whole = text.encode()
+    return text if len(whole) <= most else whole[: most - 3].decode(errors="ignore") + "…"
+
+
 Channel = TypeVar("Channel", bound=BaseModel)
 
 

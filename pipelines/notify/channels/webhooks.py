@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
 from engine.clock import now_ms
 from engine.spec.duration import iso
 from pipelines.contracts.records.severity import Severity
-from pipelines.contracts.settings.notify import AlertmanagerChannel, SlackChannel, WebhookChannel
-from pipelines.notify.channels.http import post
+from pipelines.contracts.settings.channels import AlertmanagerChannel, SlackChannel, WebhookChannel
+from pipelines.notify.channels.http import post, target
 from pipelines.notify.channels.sending import Sender
 from pipelines.notify.left import LeftMails
-from pipelines.notify.message import Message, link, single
+from pipelines.notify.links import link
+from pipelines.notify.message import Message, single
 from pipelines.notify.news import News
 
 _COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
@@ -36,6 +38,7 @@ class WebhookSender(Sender[WebhookChannel]):
     def send(self, message: Message, left: LeftMails) -> str:
         """Posts the message; the deduplication id is also in the header ``Idempotency-Key``."""
         body: dict[str, Any] = {"id": message.id, "state": message.state, "title": message.title, "text": message.text}
+        body |= {"links": [{"title": each.title, "url": each.url} for each in message.links]} if message.links else {}
         body |= {"incidents": [self._incident(each) for each in message.news]}
         return post(self._name, self._channel, body, {"Idempotency-Key": message.id})
 
@@ -65,9 +68,21 @@ class SlackSender(Sender[SlackChannel]):
         """Posts the message; the deduplication id is in the last line of the attachment."""
         worst = max(message.news, key=lambda each: each.rank).incident.severity
         over = all(each.state == "resolved" for each in message.news)
-        attachment = {"color": _OVER if over else _COLORS[worst], "text": message.text, "footer": message.id}
+        attachment: dict[str, Any] = {
+            "color": _OVER if over else _COLORS[worst],
+            "text": message.text,
+            "footer": message.id,
+        }
+        if self._has_buttons():
+            buttons = [{"type": "button", "text": each.title, "url": each.url} for each in message.links]
+            attachment |= {"actions": buttons} if buttons else {}
         body = {"text": message.title, "attachments": [{**attachment, "fallback": message.title}]}
         return post(self._name, self._channel, body, {})
+
+    def _has_buttons(self) -> bool:
+        """Whether it is Slack itself: Mattermost and Rocket.Chat have no buttons that open an address."""
+        host = urlsplit(target(self._name, self._channel)[0]).hostname or ""
+        return host == "slack.com" or host.endswith(".slack.com")
 
 
 class AlertmanagerSender(Sender[AlertmanagerChannel]):
@@ -106,7 +121,8 @@ class AlertmanagerSender(Sender[AlertmanagerChannel]):
         stands = _TEST_STANDS_MS if test else _STANDS_MS
         return {
             "labels": labels | {"severity": severity} | ({"alertname": "NewnormalTest"} if test else {}),
-            "annotations": {"summary": message.title, "description": message.text},
+            "annotations": {"summary": message.title, "description": message.text}
+            | {f"{each.kind}_url": each.url for each in message.links if each.kind in ("dashboard", "runbook")},
             "startsAt": iso(incident.start),
             "endsAt": iso(max(now, incident.start + 1) if ended else now + stands),
             **({"generatorURL": address} if address else {}),

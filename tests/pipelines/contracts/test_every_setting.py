@@ -20,7 +20,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.chain import JOBS
 
 ALL = dict(leaves(Settings))
-TABLES = ("detector.family", "notify.channels", "spark.options")
+TABLES = ("detector.family", "notify.channels", "notify.routes", "notify.runbooks", "spark.options")
 """Settings that are tables; in the environment they are JSON."""
 
 NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"
@@ -70,7 +70,16 @@ TRAPS = {
     "detector.family": [{"": "count"}, {"?" * 20_000: "count"}, {"a": "poisson"}, "count", 3],
     "kafka.partitions": [0, 1025, 3],
     "notify.console": ["console.example.org", "https://", "https://a b", "ftp://a"],
-    "notify.quiet": ["22-7", "24:00-07:00", "07:00-07:00", "22:00-07:00,", "22:00"],
+    "notify.quiet": ["22-7", "24:00-07:00", "07:00-07:00", "22:00-07:00,", "22:00", "Mon", "mon-", "mon22:00-23:00"],
+    "notify.matching": ["any", "", 1],
+    "notify.dashboard": ["grafana", "ftp://a", "http://a b", "http://a/?m=$host", "http://a/$", "http://"],
+    "notify.routes": [
+        "pager", {"channels": ["a"]}, [{}], [{"channels": ["a"]}], [{"channels": [], "severity": "high"}],
+        [{"channels": [], "times": "always"}], [{"channels": [], "timezone": "Mars/Base"}], [{"channels": ["A B"]}],
+        [{"channels": [], "escalate": [{"after": "0s", "channels": []}]}], [{"channels": [], "remind": "0s"}],
+        [{"channels": [], "machine": [""]}], [{"channels": [], "hosts": "a"}], [{"channels": [], "name": "a"}] * 2,
+    ],
+    "notify.runbooks": ["a", [{}], [{"url": "wiki"}], [{"url": "http://a/$host"}], [{"url": "http://a", "m": 1}]],
     "notify.channels": [
         "slack", {"a": "slack"}, {"a": {}}, {"a": {"kind": "pager"}}, {"a": {"kind": "slack"}},
         {"a b": {"kind": "slack", "url": "http://a"}}, {"a": {"kind": "slack", "url": "http://a:1", "url_file": "b"}},
@@ -80,6 +89,9 @@ TRAPS = {
         {"a": {"kind": "email", "server": "a:25", "sender": "a@b", "recipients": []}},
         {"a": {"kind": "email", "server": "a:25", "sender": "a@b\nBcc: c@d", "recipients": ["a@b"]}},
         {"a": {"kind": "email", "server": "a:25", "sender": "a@b", "recipients": ["a@b"], "user": "me"}},
+        {"a": {"kind": "pagerduty"}}, {"a": {"kind": "opsgenie", "key_file": "k", "key_variable": "K"}},
+        {"a": {"kind": "ntfy", "url": "https://ntfy.sh"}}, {"a": {"kind": "ntfy", "url": "http://a", "topic": "a/b"}},
+        {"a": {"kind": "pagerduty", "key_file": "k", "url": "events.pagerduty.com"}}, {"a": {"kind": "teams"}},
     ],
 }  # fmt: skip
 

@@ -96,7 +96,7 @@ def test_each_channel_is_told_from_its_severity_on() -> None:
 def test_messages_are_counted_alike_however_many_revisions_were_written(
     revisions: tuple[Incident, ...], expected: dict[str, int]
 ) -> None:
-    assert dict(messages(revisions, "warning")) == expected
+    assert dict(messages(revisions, Listener())) == expected
 
 
 def test_incidents_are_of_one_version_only_if_the_other_has_none_there_and_then() -> None:

@@ -112,7 +112,8 @@ def test_an_incident_that_a_former_life_wrote_often_is_over_after_the_restore_fo
     assert {each.status for each in counting(topic).values() if each.status != "merged"} == {"resolved"}
     memory = Memory(tmp_path, ["channel"])
     memory.take("incidents", map(parsed, topic), {0: len(topic)}, 0)
-    known = [each.status for each in memory.incidents("incidents")[0] if each.status != "merged"]
+    read = [each.incident for each in memory.incidents("incidents")[0]]
+    known = [each.status for each in read if each.status != "merged"]
     assert known == ["resolved"]
     memory.close()
 

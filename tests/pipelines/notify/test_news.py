@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pipelines.contracts.records import Incident
-from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
+from pipelines.contracts.settings.channels import WebhookChannel
+from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.settings.routes import Route
 from pipelines.notify.message import single
-from pipelines.notify.news import LastReport, News, news, silent
+from pipelines.notify.news import LastReport, News, news
+from pipelines.notify.routing import Duty, Routing, Taken
 from tests.pipelines.incidents.cases import MINUTE, STEP, Feed, outage, parsed
 from tests.pipelines.notify.receivers import incident
 
@@ -15,8 +18,11 @@ from tests.pipelines.notify.receivers import incident
 def told(revisions: list[Incident], least: str = "warning", said: LastReport | None = None) -> list[str]:
     """The states and deduplication ids of what is told as revisions come one by one."""
     found = []
+    routing = Routing([Route(name="hook", severity=least, channels=("hook",))])  # type: ignore[arg-type]
+    taken: Taken | None = None
     for each in revisions:
-        if (new := news(each, said, least)) is not None:  # type: ignore[arg-type]
+        taken = routing.taken(each, taken)
+        if (new := news(each, said, routing.duty("hook", each, taken, 0))) is not None:
             said = LastReport.of(new.as_report().stored())
             found.append(new.id)
     return found
@@ -54,9 +60,8 @@ def test_a_channel_for_severe_incidents_hears_of_one_when_it_becomes_severe_and_
     ]
 
 
-def test_what_was_over_before_the_channel_began_is_told_only_if_it_comes_back() -> None:
-    assert silent(OPEN) is None
-    assert told([OVER, AGAIN], said=silent(OVER)) == ["aaa:1:reopened"]
+def test_what_an_earlier_release_left_untold_as_it_was_over_is_told_only_if_it_comes_back() -> None:
+    assert told([OVER, AGAIN], said=LastReport("silent", "critical", 0, 0)) == ["aaa:1:reopened"]
 
 
 def written(feed: Feed) -> list[News]:
@@ -64,7 +69,7 @@ def written(feed: Feed) -> list[News]:
     said: dict[str, LastReport] = {}
     found = []
     for each in map(parsed, feed.run.rows):
-        if (new := news(each, said.get(each.id), "warning")) is not None:
+        if (new := news(each, said.get(each.id), Duty(True))) is not None:
             said[each.id] = new.as_report()
             found.append(new)
     return found

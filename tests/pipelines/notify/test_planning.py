@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.week_times import is_within
 from pipelines.notify.news import News
-from pipelines.notify.planning import is_quiet, plan
+from pipelines.notify.planning import plan
 from tests.pipelines.notify.receivers import T0, incident
 
 MINUTE = 60_000
@@ -41,7 +42,7 @@ def ids(found: tuple[News, ...]) -> list[str]:
     ],
 )  # fmt: skip
 def test_quiet_hours_are_those_of_the_wall_clock_in_winter_and_in_summer(time: str, quiet: bool) -> None:
-    assert is_quiet(NIGHT, at(time)) == quiet
+    assert is_within(NIGHT.quiet, NIGHT.timezone, at(time)) == quiet
 
 
 def test_at_night_only_what_is_severe_is_told_and_the_rest_is_one_message_in_the_morning() -> None:

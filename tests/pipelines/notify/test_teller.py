@@ -15,9 +15,11 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.settings.routes import Route
 from pipelines.notify import teller
 from pipelines.notify.memory import Memory
 from pipelines.notify.news import LastReport, news
+from pipelines.notify.routing import Duty, Routing
 from pipelines.notify.teller import Teller
 from pipelines.query.told import ToldFiles
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
@@ -238,33 +240,40 @@ def test_what_was_over_a_month_ago_is_forgotten_and_what_lasts_is_not(tmp_path: 
     memory.forget(now)
     memory.close()
     memory = Memory(tmp_path, ["hook"])
-    assert sorted(each.id for each in memory.incidents("incidents")[0]) == ["fresh", "lasts"]
-    assert set(memory.last_reports("hook")) == {"fresh"}
+    assert sorted(each.incident.id for each in memory.incidents("incidents")[0]) == ["fresh", "lasts"]
     memory.close()
 
 
-def past(memory: Memory, least: Severity) -> list[str]:
-    """Incidents that the channel would be told of now, if it is told of those of a severity or a higher one."""
-    said = memory.last_reports("hook")
-    return sorted(each.id for each in memory.incidents("incidents")[0] if news(each, said.get(each.id), least))
+def routing(severity: Severity = "warning") -> Routing:
+    """One route, to the channel, for incidents of a severity or a higher one."""
+    return Routing([Route(name="hook", severity=severity, channels=("hook",))])
+
+
+def past(memory: Memory) -> list[str]:
+    """Incidents that the channel would be told of now."""
+    said, found = memory.last_reports("hook"), []
+    for each in memory.incidents("incidents")[0]:
+        duty = memory.routing.duty("hook", each.incident, each.taken, 0)
+        found += [each.incident.id] if news(each.incident, said.get(each.incident.id), duty) else []
+    return sorted(found)
 
 
 def test_a_lower_severity_of_a_channel_does_not_tell_of_what_was_over_before(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, ["hook"], {"hook": "critical"})
+    memory = Memory(tmp_path, ["hook"], routing("critical"))
     memory.begin("incidents")
     minor, severe = incident("minor", "resolved", "minor"), incident("severe", "resolved")
     memory.take("incidents", [minor, severe, incident("open", severity="minor")], {0: 3}, 0)
-    assert past(memory, "critical") == ["severe"]
+    assert past(memory) == ["severe"]
     memory.close()
-    memory = Memory(tmp_path, ["hook"], {"hook": "warning"})
+    memory = Memory(tmp_path, ["hook"], routing("warning"))
     memory.take("incidents", [incident("meanwhile", "resolved", "minor")], {0: 4}, 0)
     memory.begin("incidents")
-    assert past(memory, "warning") == ["open", "severe"]
+    assert past(memory) == ["open", "severe"]
     memory.take("incidents", [incident("later", "resolved", "minor")], {0: 5}, 0)
     memory.close()
-    memory = Memory(tmp_path, ["hook"], {"hook": "warning"})
+    memory = Memory(tmp_path, ["hook"], routing("warning"))
     memory.begin("incidents")
-    assert past(memory, "warning") == ["later", "open", "severe"], "with the same severity, a start forgets nothing"
+    assert past(memory) == ["later", "open", "severe"], "with the same severity, a start forgets nothing"
     memory.close()
 
 
@@ -281,7 +290,7 @@ def test_a_channel_that_is_put_back_is_told_of_what_is_not_over_and_of_the_end_o
     memory.close()
     memory = Memory(tmp_path, ["hook", "other"])
     memory.begin("incidents")
-    assert past(memory, "warning") == ["known", "lasts"]
+    assert past(memory) == ["known", "lasts"]
     memory.close()
 
 
@@ -298,12 +307,14 @@ def test_what_changes_before_it_is_sent_again_has_another_id_and_the_same_has_th
         read(memory, V1, incident(severity="critical", revision=1), to=2)
         taken.set()
         until(lambda: bool({"aaa:2:opened", "aaa:2:updated"} & set(ids(receiver))))
-    first = news(incident(severity="minor"), None, "warning")
+    first = news(incident(severity="minor"), None, Duty(True))
     assert first is not None
-    again = [news(incident(severity=s), None, "warning", first.as_report()) for s in ("minor", "critical")]  # type: ignore[arg-type]
+    again = [news(incident(severity=s), None, Duty(True), first.as_report()) for s in ("minor", "critical")]  # type: ignore[arg-type]
     assert [each.id for each in again if each] == ["aaa:1:opened", "aaa:2:opened"]
-    higher = news(incident(severity="major"), first.as_report(), "warning")
+    higher = news(incident(severity="major"), first.as_report(), Duty(True))
     assert higher is not None
-    more = [news(incident(severity=s), first.as_report(), "warning", higher.as_report()) for s in ("major", "critical")]  # type: ignore[arg-type]
+    more = [
+        news(incident(severity=s), first.as_report(), Duty(True), higher.as_report()) for s in ("major", "critical")
+    ]  # type: ignore[arg-type]
     assert [each.id for each in more if each] == ["aaa:2:updated", "aaa:3:updated"]
     memory.close()

@@ -50,6 +50,8 @@ OTHER: dict[str, object] = {
     "notify.token": "another-token-of-24-chars", "notify.token_file": "elsewhere", "notify.rate": 1, "notify.per": "1m",
     "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
+    "notify.routes": [{"channels": []}], "notify.matching": "all", "notify.dashboard": "http://b:1",
+    "notify.runbooks": [{"url": "http://b:1"}],
     "notify.heartbeat_url": "http://b:1", "notify.heartbeat_url_file": "/f", "notify.heartbeat_every": "2m",
     "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
     "input.counters": "a.*", "input.collectd_rates": False, "input.statsd_changes": False,
