@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -29,25 +29,45 @@ def incident(name: str = "aaa", status: str = "open", severity: str = "critical"
     return Incident(**given | ({"end": T0 + 60_000} if status == "resolved" else {}) | more)
 
 
+Answer = tuple[int, dict[str, str], str]
+"""Status, headers and text of an answer."""
+
+
+class Request(NamedTuple):
+    """What an HTTP server is sent."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+    raw: bytes
+
+
 class HttpReceiver:
     """An HTTP server.
 
     Attributes:
         got: Path, headers and JSON of each request that was answered with success.
-        answers: Called with the number of the request, from 1; returns status, headers and text of the answer.
+        answers: Called with the number of the request, from 1; returns the answer.
+        judges: Called with the request, if it is set, where ``answers`` gives a success.
     """
 
     def __init__(self) -> None:
         self.got: list[tuple[str, dict[str, str], Any]] = []
         self.asked = 0
-        self.answers: Callable[[int], tuple[int, dict[str, str], str]] = lambda _: (200, {}, "ok")
+        self.answers: Callable[[int], Answer] = lambda _: (200, {}, "ok")
+        self.judges: Callable[[Request], Answer] | None = None
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                raw = self.rfile.read(int(self.headers["Content-Length"]))
+                body = orjson.loads(raw)
                 receiver.asked += 1
                 status, headers, text = receiver.answers(receiver.asked)
+                if status < 300 and receiver.judges:
+                    asked = Request(self.command, self.path, dict(self.headers), body, raw)
+                    status, headers, text = receiver.judges(asked)
                 if status < 300:
                     receiver.got.append((self.path, dict(self.headers), body))
                 self.send_response(status)
@@ -55,6 +75,9 @@ class HttpReceiver:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(text.encode())
+
+            def do_PUT(self) -> None:
+                self.do_POST()
 
             def log_message(self, *_: Any) -> None:
                 """Says nothing."""

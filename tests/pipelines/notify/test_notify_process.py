@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 class Site:
     """A topic of incidents, and processes that tell of them."""
 
-    def __init__(self, endpoints: Endpoints, folder: Path, receiver: HttpReceiver) -> None:
+    def __init__(self, endpoints: Endpoints, folder: Path, receiver: HttpReceiver, channels: str = "") -> None:
         self.namespace, self.folder = f"tell{uuid.uuid4().hex[:8]}.", folder
         self.topic = self.namespace + topics.INCIDENTS
         ensure_topics(endpoints.bootstrap, {self.topic: topics.config(topics.INCIDENTS)}, 3)
@@ -43,7 +44,7 @@ class Site:
             f'namespace = "{self.namespace}"\n'
             f'[kafka]\nbootstrap = "{endpoints.bootstrap}"\n'
             '[notify]\nport = 0\nrate = 10000\nper = "1s"\n'
-            f'[notify.channels.hook]\nkind = "webhook"\nurl = "{receiver.url}"\n'
+            + (channels or f'[notify.channels.hook]\nkind = "webhook"\nurl = "{receiver.url}"\n')
         )
         self.settings = load(namespace=self.namespace, state_dir=folder / "state")
         self.producer = Producer({"bootstrap.servers": endpoints.bootstrap, "linger.ms": 0})
@@ -59,7 +60,10 @@ class Site:
             COMMAND, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = process.stdout.readline() if process.stdout else ""
-        assert "telling hook of incidents of v1" in line, (line, process.communicate()[1] if not line else "")
+        assert re.match("telling [a-z, ]+ of incidents of v1", line), (
+            line,
+            process.communicate()[1] if not line else "",
+        )
         self.metrics = line[line.index("http://") :].split()[0]
         return process
 
