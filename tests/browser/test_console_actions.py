@@ -170,3 +170,17 @@ def test_what_could_not_be_sent_is_said_with_its_reason(page: Page) -> None:
     expect(detail.locator("h2")).to_have_text("small: 1 machines")
     detail.get_by_role("button", name="Acknowledge").click()
     expect(detail.locator(".outcome", has_text="KAFKA_UNREACHABLE")).to_contain_text("accepted: a running broker")
+
+
+def test_a_button_of_a_notification_leads_to_what_it_names_and_only_a_click_there_does_it(
+    page: Page, site: tuple[WebServer, Pipeline]
+) -> None:
+    detail = page.locator("#detail")
+    page.goto(f"{site[0].url}/#incident/rack/acknowledge")
+    expect(detail.get_by_role("button", name="Acknowledge")).to_be_focused()
+    assert site[1].said == []
+    page.keyboard.press("Enter")
+    expect(detail.locator(".outcome", has_text="Waiting for the incidents job")).to_be_visible()
+    assert [each[:2] for each in site[1].said] == [("rack", True)]
+    page.goto(f"{site[0].url}/#incident/rack/maintenance")
+    expect(detail.get_by_role("button", name="2 h")).to_be_visible()

@@ -20,11 +20,12 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import NotifySettings, Settings, load
 from pipelines.doctor.context import Context
-from pipelines.doctor.notifications import failing
+from pipelines.doctor.notifications import failing, unheard
 from pipelines.notify import teller
 from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.memory import Memory
 from pipelines.notify.metrics import MetricsServer
+from pipelines.notify.routing import Routing
 from pipelines.notify.status import StatusFile, notifier
 from pipelines.notify.teller import Teller
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
@@ -124,6 +125,31 @@ def test_a_channel_that_fails_is_seen_in_metrics_status_and_doctor_until_it_work
         process = notifier(given)
         assert process and process.channels[0].sent == 2
     assert notifier(given) is None, "the process has ended"
+
+
+def test_doctor_finds_what_no_route_takes_a_channel_that_none_names_and_one_without_its_secret(
+    tmp_path: Path,
+) -> None:
+    channels = {
+        "hook": {"kind": "webhook", "url": "http://127.0.0.1:9"},
+        "pager": {"kind": "pagerduty", "key_file": str(tmp_path / "absent")},
+    }
+    routes = [{"severity": "critical", "channels": ["hook"]}]
+    given = load(**{"notify.channels": channels, "notify.routes": routes, "state_dir": tmp_path})
+    kinds = [(each.code, each.where) for each in unheard(Context(given))]
+    assert kinds == [("NOTIFY_SECRET", f"notify.channels.pager.key_file: {tmp_path / 'absent'}"),
+                     ("NOTIFY_UNNAMED", "notify.routes")]  # fmt: skip
+    memory = Memory(tmp_path / "memory", list(channels), Routing.of(given.notify))
+    over = incident("over", "resolved", severity="minor")
+    memory.take("incidents", [incident(), incident("bbb", severity="minor"), over], {0: 3}, 0)
+    memory.begin("incidents")
+    untaken = memory.untaken("incidents")
+    memory.close()
+    file = StatusFile(given, "http://127.0.0.1:8900/metrics")
+    file.write([], len(untaken))
+    (found,) = failing(Context(given))
+    file.remove()
+    assert (untaken, found.code, found.what) == (["bbb"], "NOTIFY_UNTAKEN", "1 incident lasts that no route takes")
 
 
 def test_what_the_rate_holds_back_is_suppressed_and_does_not_wait(receiver: HttpReceiver, tmp_path: Path) -> None:
