@@ -17,7 +17,7 @@ CREATE TABLE ads (
   'key.format' = 'raw', 'value.format' = 'json', 'value.json.ignore-parse-errors' = 'true'
 );
 CREATE TABLE campaign_views (
-  campaign STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), views BIGINT
+  campaign STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), `views` BIGINT
 ) WITH (
   'connector' = 'kafka', 'topic' = 'PREFIXflink-campaign-views', 'properties.bootstrap.servers' = 'BOOTSTRAP',
   'format' = 'json', 'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = 'PREFIXflink',
