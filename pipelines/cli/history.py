@@ -22,7 +22,7 @@ from pipelines.cli.options import Overrides, Yes, ask, with_kafka, with_namespac
 from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.settings import Settings, load
-from pipelines.history.login import Login
+from pipelines.history.login import Login, option
 
 if TYPE_CHECKING:
     from pipelines.history.estimate import Estimate, Series
@@ -140,15 +140,23 @@ def elasticsearch(
     Documents are read as they are from the topic telemetry.agents. An import that was interrupted goes on where it
     stopped when the same command is given again.
     """
-    from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
+    from pydantic import ValidationError
+
+    from pipelines.contracts.settings.logins.elasticsearch import contradictions, elasticsearch_address
     from pipelines.contracts.settings.servers import ElasticsearchSettings
     from pipelines.history.elasticsearch import ElasticsearchHistory, index_name
     from pipelines.history.http_api import checked_url
 
-    given = ElasticsearchSettings(
-        url=checked_url(url), user=login.user, password_file=login.password_file, api_key_file=api_key_file,
-        ca_file=login.ca_file, certificate_file=login.certificate_file, key_file=login.key_file,
-    )  # fmt: skip
+    try:
+        given = ElasticsearchSettings(
+            url=checked_url(url), user=login.user, password_file=login.password_file, api_key_file=api_key_file,
+            ca_file=login.ca_file, certificate_file=login.certificate_file, key_file=login.key_file,
+        )  # fmt: skip
+    except ValidationError as error:
+        where = "--" + str(error.errors()[0]["loc"][0]).replace("_", "-")
+        raise option(where, "the value is not one line of text, or no address", "as `--help` says") from None
+    for name, (what, accepted) in contradictions(given).items():
+        raise option("--" + name.partition(".")[2].replace("_", "-"), what, accepted)
     address, name = elasticsearch_address(given), index_name(index)
     say = Console(stderr=True, highlight=False)
     with stopping() as stop, closing(ElasticsearchHistory(address, name, query, stop)) as source:
