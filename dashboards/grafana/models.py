@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from dashboards.grafana import options
-from dashboards.grafana.jobs import PURPOSE, TITLE, jobs_panels, source_variable
+from dashboards.grafana.metrics import SEVERITY_STEPS, metrics_panels, metrics_variables
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
-from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
+from dashboards.panels import DASHBOARDS, METRICS_DASHBOARDS, Dashboard, Panel, Site, placed
+from dashboards.panels.metrics import MetricsDashboard
 from dashboards.panels.query import Documents, Measure, Top
-from dashboards.panels.severity_colours import BANDS
 from dashboards.panels.site import ALL_DATA, Data
 
 Model = dict[str, Any]
@@ -24,8 +24,6 @@ _OPTIONS = {
     "number": options.stat, "lines": options.time_series, "bars": options.time_series,
     "heat map": options.status_history, "table": options.table, "documents": options.table,
 }  # fmt: skip
-_STEPS = [{"color": band.colour, "value": band.start or None} for band in BANDS]
-"""The first colour holds for all scores below the second: Grafana wants it without a value."""
 
 
 def uid(site: Site, *names: str) -> str:
@@ -55,7 +53,7 @@ def data_sources(site: Site, url: str) -> list[Model]:
 
 def dashboards(site: Site) -> list[Model]:
     """All dashboards."""
-    return [*(_dashboard(each, site) for each in DASHBOARDS), _jobs(site)]
+    return [*(_dashboard(each, site) for each in DASHBOARDS), *(_metrics(each, site) for each in METRICS_DASHBOARDS)]
 
 
 def _dashboard(dashboard: Dashboard, site: Site) -> Model:
@@ -68,8 +66,9 @@ def _dashboard(dashboard: Dashboard, site: Site) -> Model:
     return _page(site, dashboard.id, dashboard.title, dashboard.purpose, dashboard.since, variables, panels)
 
 
-def _jobs(site: Site) -> Model:
-    return _page(site, "jobs", TITLE, PURPOSE, "now-6h", [source_variable()], jobs_panels())
+def _metrics(dashboard: MetricsDashboard, site: Site) -> Model:
+    variables, panels = metrics_variables(dashboard), metrics_panels(dashboard)
+    return _page(site, dashboard.id, dashboard.title, dashboard.purpose, "now-6h", variables, panels)
 
 
 def _page(
@@ -130,7 +129,7 @@ def _defaults(panel: Panel, site: Site) -> Model:
     measure = None if isinstance(panel.query, Documents) else panel.query.measures[0]
     defaults: Model = {"unit": _unit(measure)}
     if measure and measure.format == "score":
-        defaults |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
+        defaults |= {"thresholds": {"mode": "absolute", "steps": SEVERITY_STEPS}, "decimals": 1, "min": 0, "max": 100}
         if panel.visual == "heat map":
             defaults["color"] = {"mode": "thresholds"}
     if panel.visual == "bars":

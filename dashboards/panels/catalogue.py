@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dashboards.panels.incidents import INCIDENTS
+from dashboards.panels.jobs import JOBS
+from dashboards.panels.metrics import MetricsDashboard
 from dashboards.panels.operator import LOGS_PAGE, MACHINE_PAGE, OVERVIEW, SERIES_PAGE
 from dashboards.panels.panel import Dashboard
+from dashboards.panels.scores import SCORES
 from dashboards.panels.upkeep import HEALTH, VERSIONS
 
 DASHBOARDS: tuple[Dashboard, ...] = (OVERVIEW, INCIDENTS, MACHINE_PAGE, SERIES_PAGE, LOGS_PAGE, HEALTH, VERSIONS)
+
+METRICS_DASHBOARDS: tuple[MetricsDashboard, ...] = (JOBS, SCORES)
+"""Those whose data come from Prometheus, which Grafana alone can show."""
 
 
 def same_fields(one: Dashboard, other: Dashboard) -> bool:

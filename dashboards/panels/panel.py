@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from dashboards.panels.query import Documents, Summary
 from dashboards.panels.site import Data
@@ -81,7 +81,26 @@ class Place:
     height: int
 
 
-def placed(dashboard: Dashboard, top: int = 0) -> Iterator[tuple[Panel, Place]]:
+class _Sized(Protocol):
+    """What has a size: a panel of either kind of dashboard."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+
+
+P_co = TypeVar("P_co", bound=_Sized, covariant=True)
+
+
+class _Page(Protocol[P_co]):
+    """A dashboard of either kind."""
+
+    @property
+    def panels(self) -> tuple[P_co, ...]: ...
+
+
+def placed(dashboard: _Page[P_co], top: int = 0) -> Iterator[tuple[P_co, Place]]:
     """The panels with their places: side by side from the left, in the next line if there is no room.
 
     Args:

@@ -40,6 +40,7 @@ def view(
     from pipelines.query.view.follower import Follower
     from pipelines.query.view.part import Part
     from pipelines.query.view.rows import JobTopics
+    from pipelines.query.view.scores.endpoint import authorization, shown
     from pipelines.query.view.serving import Served, serve_view
     from pipelines.serving.server import address, listening  # the web server is heavy: only for this
     from pipelines.versions.promotion import shown_version
@@ -67,6 +68,7 @@ def view(
         settings = running(asked, elasticsearch=version is None)
         name = version or shown_version(settings) or "v1"
         mine, whole = settings.of(Registry(settings).get(name).names), None if version else settings
+        authorization(mine.scores)
         follower = Follower(mine, Part(int(parts[1]), int(parts[2])))
     served = Served(
         mine,
@@ -88,5 +90,7 @@ def view(
 
     def ready() -> None:
         typer.echo(f"state view of {name} at {url} (Ctrl-C ends it); /openapi.json describes it")
+        if mine.scores.remote_write_url and not topic:
+            typer.echo(f"scores are pushed to {shown(mine.scores.remote_write_url)}")
 
     serve_view(follower, served, listener, ready)

@@ -237,6 +237,10 @@ HeaderName = Annotated[
     str, _checked(lambda t: re.fullmatch(r"[A-Za-z0-9-]{0,100}", t) is not None),
     Accepts("nothing, or the name of an HTTP header, e.g. X-Forwarded-User"),
 ]  # fmt: skip
+HeaderText = Annotated[
+    str, _checked(lambda t: re.fullmatch(r"[!-~]{0,200}", t) is not None),
+    Accepts("nothing, or up to 200 visible ASCII characters without a space"),
+]  # fmt: skip
 Token = Annotated[
     SecretStr, _confidential(is_token), Confidential(),
     Accepts("nothing, or 16 to 200 visible ASCII characters without a space"),

@@ -26,6 +26,7 @@ from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
 from pipelines.doctor.kafka.watermarks import watermarks
 from pipelines.doctor.notifications import failing, unheard
+from pipelines.doctor.scores import scores_pushed
 
 Check = Callable[[Context], Sequence[Finding]]
 
@@ -96,7 +97,9 @@ WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
 )
 """Checks that can be made even where the settings are wrong."""
 
-OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts, failing, unheard)
+OF_MACHINE: tuple[Check, ...] = (
+    room.disk, room.memory, room.open_files, locks, layouts, failing, unheard, scores_pushed
+)  # fmt: skip
 OF_KAFKA: tuple[Check, ...] = (
     topics, continuations, reading, silent, refused, late, watermarks, kafka_clock, unread_versions, history
 )  # fmt: skip

@@ -17,7 +17,7 @@ SINK = "sink"
 DETECTOR = "detector"
 """The job beside which the console follows what is believed."""
 
-FOLLOWED = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
+FOLLOWED = (topics.STATE, topics.FEATURES, topics.NOVELTIES, topics.NEWS)
 """What the console beside the detector follows; those of `pipelines.query.view.detector_topics`: that needs RocksDB."""
 
 TOOLS = "newnormal."

@@ -8,6 +8,7 @@ from pipelines.contracts.settings.detection import DetectorSettings, IncidentSet
 from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.loading import load
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.settings.scores import ScoresSettings
 from pipelines.contracts.settings.tree import LogSettings, Settings
 from pipelines.contracts.settings.web_servers import AccessSettings, ConsoleSettings, ViewSettings
 
@@ -19,6 +20,7 @@ __all__ = [
     "IncidentSettings",
     "LogSettings",
     "NotifySettings",
+    "ScoresSettings",
     "Settings",
     "ViewSettings",
     "load",

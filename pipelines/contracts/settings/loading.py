@@ -18,6 +18,7 @@ from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_addr
 from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
 from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.notify import contradictions as notify_contradictions
+from pipelines.contracts.settings.scores import contradictions as scores_contradictions
 from pipelines.contracts.settings.spark import contradictions as spark_contradictions
 from pipelines.contracts.settings.state_folder import SITE_FILE
 from pipelines.contracts.settings.tree import Settings
@@ -107,6 +108,7 @@ def _contradictions(settings: Settings, overrides: dict[str, Any]) -> setting_er
         wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     wrong |= spark_contradictions(settings.spark) | notify_contradictions(settings.notify)
+    wrong |= scores_contradictions(settings.scores)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

@@ -18,6 +18,7 @@ from pipelines.contracts.settings.event_time import WatermarkSettings, WindowSet
 from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.input import InputSettings
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.settings.scores import ScoresSettings
 from pipelines.contracts.settings.section import Section
 from pipelines.contracts.settings.servers import ElasticsearchSettings, EmbeddedSettings, KafkaSettings
 from pipelines.contracts.settings.spark import SparkSettings
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     view: ViewSettings = ViewSettings()
+    scores: ScoresSettings = ScoresSettings()
     archive: ArchiveSettings = ArchiveSettings()
     retention: RetentionSettings = RetentionSettings()
     notify: NotifySettings = NotifySettings()

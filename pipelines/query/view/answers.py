@@ -82,7 +82,7 @@ class Answers:
     def counts(self) -> dict[str, int]:
         """How many series there are, by kind of their last state; how many are abnormal or have an open incident."""
         whole: Counter[str] = Counter()
-        for place in self._progress().values():
+        for place in self.progress().values():
             whole.update(place.counts)
         return total(whole)
 
@@ -125,7 +125,7 @@ class Answers:
 
     def age(self, entity: str | None = None) -> dict[str, Any]:
         """How old an answer is, see `progress.age`: by the partition of a machine, or by all of the part."""
-        return progress.age(self._progress(entity).values(), self.heartbeat().heard)
+        return progress.age(self.progress(entity).values(), self.heartbeat().heard)
 
     def heartbeat(self) -> Heartbeat:
         """What the process that reads Kafka said last."""
@@ -135,7 +135,7 @@ class Answers:
         """The partitions that the part has."""
         return sorted(filter(self.part.owns, range(self.partitions)))
 
-    def _progress(self, entity: str | None = None) -> dict[tuple[str, int], Progress]:
+    def progress(self, entity: str | None = None) -> dict[tuple[str, int], Progress]:
         """Progress by topic, without namespace and version, and partition."""
         own = self.own_partitions() if entity is None else [self.partition(entity)]
         places = [(topic, partition) for topic in self._topics for partition in own]

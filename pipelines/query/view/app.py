@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -13,6 +14,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.query.view.answers import NEEDED, Answers
 from pipelines.query.view.client import MOST
 from pipelines.query.view.guard import cursor, decoded, following, guarded
+from pipelines.query.view.scores.scraped import score_routes
 
 _ABOUT = (
     "What the detector believes of each series, and the last windows of each. Names in a path are percent-encoded, "
@@ -31,6 +33,7 @@ def create_app(
     hosts: Collection[str] = (),
     token: str = "",
     reached: str = "127.0.0.1",
+    folder: Path | None = None,
 ) -> FastAPI:
     """The application.
 
@@ -42,8 +45,10 @@ def create_app(
         hosts: Further names that it is reached by, see `pipelines.serving.hosts`.
         token: What who asks must know; empty: nothing, so that nobody is answered where others reach the view.
         reached: The address that decides who reaches it.
+        folder: The folder of the view's part, which says how far scores were pushed; ``None``: they are not.
     """
     app = guarded("Newnormal state view", _ABOUT, listening, hosts, token, reached)
+    app.include_router(score_routes(view, folder))
 
     def answered(answer: dict[str, Any], entity: str | None = None) -> Response:
         shown = promoted()

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from engine.formats import columnar
+from engine.spec.duration import NEVER
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings
@@ -19,8 +20,8 @@ from pipelines.query.view.progress import Progress
 from pipelines.query.view.states import StateMessage, take_states
 from pipelines.query.view.windows import Ring, newest
 
-TOPICS = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
-"""What the view reads: beliefs, the statistics of each window, and verdicts."""
+TOPICS = (topics.STATE, topics.FEATURES, topics.NOVELTIES, topics.NEWS)
+"""What the view reads: beliefs, the statistics of each window, verdicts, and until when the detector has judged."""
 
 
 class DetectorTopics(Content):
@@ -62,6 +63,8 @@ class _Gathering(Gathering):
                 self.machines.take_windows(table)
             if watermark is not None:
                 place.watermark = max(place.watermark, watermark)
+        elif topic == topics.NEWS:
+            place.watermark = max(place.watermark, columnar.watermark(value or b"") or NEVER)
         elif value:
             self.verdicts.append(self.ring.verdict(value))
 

@@ -26,7 +26,7 @@ class Progress:
 
     Attributes:
         next: Offset of the next message to read.
-        watermark: The writer's watermark, epoch milliseconds; `NEVER` if it is not known.
+        watermark: The writer's watermark, epoch milliseconds; `NEVER` if it is not known, or the topic has none.
         written: When Kafka took in the last message that was read, epoch milliseconds.
         end: Offset behind the last message that Kafka has.
         reached: Offset at which Kafka has said that there is nothing more.
@@ -98,7 +98,8 @@ def age(places: Iterable[Progress], heard: float) -> dict[str, Any]:
 
     Returns:
         ``messages_behind``: messages in Kafka that are not read; ``seconds_behind``: age of the last one that was read
-        if there are any, or since when nothing was heard from Kafka; ``event_time``: up to it all windows were read.
+        if there are any, or since when nothing was heard from Kafka; ``event_time``: up to it all windows were read,
+        and judged.
     """
     partitions, now = list(places), time.time()
     silent = now - heard

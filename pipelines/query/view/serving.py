@@ -1,6 +1,7 @@
 """Runs a view in two processes: this one reads the topics, another answers over HTTP from the same database.
 
-In one process the thread that answers would wait for Python's global lock while the other stores messages.
+In one process the thread that answers would wait for Python's global lock while the other stores messages. Where scores
+are pushed, a third one does that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import structlog
 import uvicorn
@@ -31,6 +31,8 @@ from pipelines.query.view.follower import Follower
 from pipelines.query.view.part import Part
 from pipelines.query.view.rows import Rows
 from pipelines.query.view.rows_app import create_rows_app
+from pipelines.query.view.scores.endpoint import Endpoint
+from pipelines.query.view.scores.sender import Sender
 from pipelines.serving.connections import configuration
 from pipelines.versions.promotion import shown_version
 
@@ -80,53 +82,75 @@ def serve_view(follower: Follower, served: Served, listener: socket.socket, read
 
     Args:
         follower: Reads the topics.
-        served: What the other process needs.
+        served: What the other processes need.
         listener: The socket; closed at the end.
         ready: Called when it answers.
 
     Raises:
-        NewnormalError: ``VIEW_UNUSABLE`` if the process that answers has ended by itself.
+        NewnormalError: ``VIEW_UNUSABLE`` if another process has ended by itself.
     """
     stopped = threading.Event()
     before = {number: signal.signal(number, lambda *_: stopped.set()) for number in _SIGNALS}
+    others: list[_Other] = []
     try:
-        process, ours = _started(served, listener)
-        try:
-            _follow(follower, process, ours, stopped, ready)
-        finally:
-            with suppress(OSError):
-                ours.send_bytes(_STOP)
-            process.join(_GRACE + 2)
-            process.kill()
+        others.append(_Other("answers", _answer, served, listener))
+        if served.settings.scores.remote_write_url and not served.topics:
+            others.append(_Other("pushes scores", _push, served))
+        _follow(follower, others, stopped, ready)
     finally:
+        for other in others:
+            other.end()
         follower.close()
         listener.close()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _started(served: Served, listener: socket.socket) -> tuple[Any, Connection]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_answer, args=(served, listener, theirs), daemon=True)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the process inherits it: Ctrl-C reaches this one only
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        theirs.close()
-    return process, ours
+class _Other:
+    """Another process of the view.
+
+    Args:
+        does: What it does, in words.
+        target: What it runs, with the arguments and its end of a pipe.
+    """
+
+    def __init__(self, does: str, target: Callable[..., None], *arguments: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self.does, self._announced = does, False
+        self._process = context.Process(target=target, args=(*arguments, theirs), daemon=True)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the process inherits it: Ctrl-C reaches this one only
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            theirs.close()
+
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.is_alive()
+
+    def has_begun(self) -> bool:
+        """True once: when it has said that it is ready."""
+        if self._announced or not self._ours.poll():
+            return False
+        self._announced = self._ours.recv_bytes() == _READY
+        return self._announced
+
+    def end(self) -> None:
+        """Asks it to end, and ends it if it does not."""
+        with suppress(OSError):
+            self._ours.send_bytes(_STOP)
+        self._process.join(_GRACE + 2)
+        self._process.kill()
 
 
-def _follow(
-    follower: Follower, process: Any, ours: Connection, stopped: threading.Event, ready: Callable[[], None]
-) -> None:
-    announced = False
+def _follow(follower: Follower, others: list[_Other], stopped: threading.Event, ready: Callable[[], None]) -> None:
     while not stopped.is_set():
-        if not process.is_alive():
-            raise NewnormalError("VIEW_UNUSABLE", "the process that answers has ended", str(follower.folder))
-        if not announced and ours.poll():
-            announced = ours.recv_bytes() == _READY
+        for other in others:
+            if not other.is_alive():
+                raise NewnormalError("VIEW_UNUSABLE", f"the process that {other.does} has ended", str(follower.folder))
+        if others[0].has_begun():
             ready()
         follower.go_on(stopped, "the view")
 
@@ -136,8 +160,24 @@ def _answer(served: Served, listener: socket.socket, theirs: Connection) -> None
     served.prepare()
     database = Database(served.folder / "data", served.folder / "reader")
     server = _Server(configuration(_app(served, database), _GRACE, lifespan="off"), theirs)
-    threading.Thread(target=_obey, args=(server, theirs), daemon=True).start()
+
+    def end() -> None:
+        server.should_exit = True
+
+    threading.Thread(target=_obey, args=(end, theirs), daemon=True).start()
     asyncio.run(_serve(server, listener, database))
+    database.close()
+
+
+def _push(served: Served, theirs: Connection) -> None:
+    """The process that pushes scores; it ends as the one that answers."""
+    served.prepare()
+    stopped = threading.Event()
+    threading.Thread(target=_obey, args=(stopped.set, theirs), daemon=True).start()
+    database = Database(served.folder / "data", served.folder / "pusher")
+    answers = Answers(database, served.settings, served.partitions, served.part)
+    with Endpoint(served.settings.scores) as endpoint:
+        Sender(answers, served.folder, endpoint).run(stopped)
     database.close()
 
 
@@ -149,7 +189,7 @@ def _app(served: Served, database: Database) -> FastAPI:
     answers = Answers(database, served.settings, served.partitions, served.part)
     promoted = _Promoted(served.whole)
     return create_app(
-        answers, lambda: promoted.name, served.peers, shown.host, hosts, token=served.token, reached=shown.reached
+        answers, lambda: promoted.name, served.peers, shown.host, hosts, served.token, shown.reached, served.folder
     )
 
 
@@ -166,12 +206,12 @@ async def _catch_up(database: Database) -> None:
         await asyncio.sleep(_CATCH_UP)
 
 
-def _obey(server: uvicorn.Server, theirs: Connection) -> None:
+def _obey(end: Callable[[], None], theirs: Connection) -> None:
     try:
         theirs.recv_bytes()
     except (EOFError, OSError):
         os._exit(1)  # the other process was killed; the port must be free for the next one
-    server.should_exit = True
+    end()
 
 
 class _Server(uvicorn.Server):

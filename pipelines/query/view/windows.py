@@ -24,11 +24,11 @@ _NUMBERS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99", "rate")
 _METRIC_KINDS: tuple[str, ...] = get_args(MetricKind)
 _LAYOUT = np.dtype([*((name, "<i8") for name in (*_WHOLE, "kind")), *((name, "<f8") for name in _NUMBERS)])
 _OF_VERDICT = (
-    *("window_start", "@timestamp", "kind", "record_score", "actual", "typical", "lower", "upper", "since"),
-    *("incident.state", "revision"),
+    *("window_start", "@timestamp", "kind", "record_score", "state_score", "actual", "typical", "lower", "upper"),
+    *("since", "incident.state", "revision"),
 )
 """What is stored of a verdict, by its JSON names."""
-_OF_BELIEF = ("@timestamp", "kind", "typical", "lower", "upper", "since", "incident.state")
+_OF_BELIEF = ("@timestamp", "kind", "record_score", "typical", "lower", "upper", "since", "incident.state")
 """What is stored of a belief, by its JSON names."""
 
 

@@ -19,6 +19,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
 from pipelines.formats.any_format import AnyFormatDecoder
+from pipelines.formats.rules import Rules
 
 TOPIC: dict[type[Record], str] = {Telemetry: topics.RAW_AGENTS, Log: topics.LOGS_AGENTS}
 
@@ -79,7 +80,7 @@ def read(settings: Settings, record: type[Record] = Telemetry) -> list[dict[str,
         return []
     n = len(values)
     given = Messages("", 0, pa.array(values, pa.binary()), np.arange(n), np.zeros(n, np.int64))
-    decoded = AnyFormatDecoder(record).decode(given)
+    decoded = AnyFormatDecoder(record, Rules.of(settings.input)).decode(given)
     assert decoded.refused == []
     return decoded.records.to_pylist()
 

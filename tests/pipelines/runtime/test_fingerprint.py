@@ -41,6 +41,7 @@ OTHER: dict[str, object] = {
     "console.token": "another-token-of-24-chars", "console.token_file": "elsewhere",
     "view.embedded": False, "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
     "view.published": "127.0.0.1", "view.token": "another-token-of-24-chars", "view.token_file": "elsewhere",
+    "scores.series": "a/*", "scores.novel": True, "scores.most": 7, "scores.remote_write_url": "http://b:1/write",
     "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
     "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",
@@ -78,6 +79,7 @@ TLS = {**KAFKA, "kafka.security_protocol": "SSL"}
 MUTUAL = {**TLS, "kafka.ssl_certificate_file": "ca.pem", "kafka.ssl_key_file": "key.pem"}
 USER = {**HTTPS, "elasticsearch.user": "me", "elasticsearch.password": "word of mine"}
 KEY = {**HTTPS, "elasticsearch.api_key": "word of mine"}
+PUSHED = {"scores.remote_write_url": "http://b:1/write"}
 CLUSTER = {"spark.master": "spark://a:7077"}
 TOGETHER: dict[str, dict[str, object]] = {
     "spark.packages": {**CLUSTER, "spark.packages": "elsewhere.tar"},
@@ -94,6 +96,8 @@ TOGETHER: dict[str, dict[str, object]] = {
     "kafka.oauth_client_secret_file": {
         **OAUTH, "kafka.oauth_client_secret": None, "kafka.oauth_client_secret_file": "word"
     }, "kafka.oauth_scope": OAUTH,
+    "scores.remote_write_authorization_file": {**PUSHED, "scores.remote_write_authorization_file": "word"},
+    "scores.remote_write_tenant": {**PUSHED, "scores.remote_write_tenant": "mine"},
     "elasticsearch.user": USER, "elasticsearch.password": USER,
     "elasticsearch.password_file": {**USER, "elasticsearch.password": None, "elasticsearch.password_file": "word"},
     "elasticsearch.api_key": KEY, "elasticsearch.api_key_file": {**HTTPS, "elasticsearch.api_key_file": "word"},
