@@ -63,7 +63,8 @@ def bring(settings: Settings, begin: int, end: int) -> Edge:
 def delete(settings: Settings, before: int) -> None:
     """Has Kafka delete messages, as its retention does."""
     places = [TopicPartition(settings.topic(topics.TELEMETRY), p, before) for p in range(2)]
-    for future in AdminClient({"bootstrap.servers": settings.kafka.bootstrap or ""}).delete_records(places).values():
+    client = AdminClient({"bootstrap.servers": settings.kafka.bootstrap or ""})
+    for future in client.delete_records(places).values():
         future.result(30)
 
 
