@@ -60,8 +60,13 @@ def due(memory: Memory, topic: str) -> list[str]:
     """What the channel is told now, as its teller does: of incidents that are gone, their end."""
     said = memory.last_reports("hook")
     there, elsewhere = memory.incidents(topic)
-    gone = [each.model_copy(update={"status": "resolved"}) for each in elsewhere if each.id in said]
-    found: list[News] = [each for i in [*there, *gone] if (each := news(i, said.get(i.id), "warning"))]
+    known = [
+        (each.incident, memory.routing.duty("hook", each.incident, each.taken, 0)) for each in (*there, *elsewhere)
+    ]
+    gone = {each.incident.id for each in elsewhere}
+    now = [(it.model_copy(update={"status": "resolved"}) if it.id in gone else it, duty) for it, duty in known]
+    told = [(it, duty) for it, duty in now if it.id not in gone or it.id in said]
+    found: list[News] = [each for it, duty in told if (each := news(it, said.get(it.id), duty))]
     memory.say("hook", {each.incident.id: each.as_report() for each in found}, 1, 9)
     return sorted(f"{each.incident.id} {each.state}" for each in found)
 
