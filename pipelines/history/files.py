@@ -11,10 +11,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial, reduce
 from glob import glob, has_magic  # a pattern may be absolute, which `Path.glob` refuses
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -25,7 +26,8 @@ import pyarrow.parquet as pq
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings
-from pipelines.formats.refusals import LINE_INVALID
+from pipelines.contracts.tables.exports import is_annotation, is_header, several
+from pipelines.formats.refusals import FORMAT_UNKNOWN, LINE_INVALID
 from pipelines.history.importing import MOST_ROWS, HistorySource
 from pipelines.history.intake import Intake, StoppedError, TooMuchError, refused_in
 from pipelines.jobs.archive.layout import DAY_MS, day_of, place
@@ -34,10 +36,16 @@ _CHUNK_BYTES = 1_500_000
 """Bytes of lines that become one message."""
 
 _CHUNK_ROWS = 20_000
-_LONGEST_LINE = 64 << 10
+_LONGEST_LINE = 1 << 20
+"""Bytes; a longer line is read as several, which are refused."""
+
 _MOST_TRIES = 2_000
-_ANNOTATIONS = (b"#datatype", b"#group", b"#default")
-"""Lines of InfluxDB before a header, which belong to it."""
+_OF_A_LINE = (LINE_INVALID, FORMAT_UNKNOWN)
+"""Codes of a message that one broken line may cause: of the format, if it is the first one below the header."""
+
+_BOM = b"\xef\xbb\xbf"
+_MARKED = 40
+"""Bytes of a line that show whether it is one of fields."""
 
 _INSTANT = "%Y-%m-%dT%H:%M:%S%.6f"
 _SORTED_ROWS = 1_000_000
@@ -203,14 +211,36 @@ def _is_parquet(file: Path) -> bool:
 
 
 def _lines(file: Path, intake: Intake, now: int) -> Iterator[pa.Table]:
-    """The samples of CSV: each message is the header, with its annotations, and some lines."""
+    """The samples of CSV: each message is a header, with what stands above it, and some lines of its table."""
     with file.open("rb") as opened:
-        header = line = opened.readline(_LONGEST_LINE)
-        while line.startswith(_ANNOTATIONS):
-            line = opened.readline(_LONGEST_LINE)
-            header += line
-        while lines := opened.readlines(_CHUNK_BYTES):
+        for header, lines in _tables(opened):
             yield from _usable(header, lines, intake, now)
+
+
+def _tables(opened: BinaryIO) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Headers, each with lines that follow it; what a program exports may have several tables."""
+    above, header, lines, size, export = b"", b"", list[bytes](), 0, False
+    for number, read in enumerate(iter(partial(opened.readline, _LONGEST_LINE), b"")):
+        line = read.removeprefix(_BOM) if not number else read
+        begin = line[:_MARKED].decode("latin-1")
+        if not line.strip():
+            continue
+        if not header and not above:
+            export = several(begin)
+        if export and is_annotation(begin):
+            above = (above + line)[-_LONGEST_LINE:]
+        elif above or not header or (export and is_header(begin)):
+            if lines:
+                yield header, lines
+            header, above, lines, size = above + line, b"", [], 0
+        else:
+            lines.append(line)
+            size += len(line)
+        if size > _CHUNK_BYTES:
+            yield header, lines
+            lines, size = [], 0
+    if lines:
+        yield header, lines
 
 
 def _usable(header: bytes, lines: list[bytes], intake: Intake, now: int) -> Iterator[pa.Table]:
@@ -224,7 +254,7 @@ def _usable(header: bytes, lines: list[bytes], intake: Intake, now: int) -> Iter
         part = left.pop()
         table, letters = intake.tried([header + b"".join(part)], now)
         tries += 1
-        whole = any(letter.refused is None and letter.code == LINE_INVALID for letter in letters)
+        whole = any(letter.refused is None and letter.code in _OF_A_LINE for letter in letters)
         if whole and len(part) > 1 and tries < _MOST_TRIES:
             left += [part[len(part) // 2 :], part[: len(part) // 2]]
             continue
@@ -241,10 +271,19 @@ def _parquet(file: Path, intake: Intake, now: int) -> Iterator[pa.Table]:
     for batch in opened.iter_batches(_CHUNK_ROWS, columns=schema.names if own else None):
         table = pa.Table.from_batches([batch])
         if own:
-            yield intake.checked(table.cast(schema), now)
+            yield intake.checked(_whole(table, schema, intake), now)
         else:
             header, *lines = _csv(pl.DataFrame(table)).splitlines(keepends=True)
             yield from _usable(header, lines, intake, now)
+
+
+def _whole(table: pa.Table, schema: pa.Schema, intake: Intake) -> pa.Table:
+    """The records of a table, without those that lack what none may lack."""
+    needed = [field.name for field in schema if not field.nullable]
+    kept = table.filter(reduce(pc.and_, (pc.is_valid(table[name]) for name in needed)))
+    if missing := table.num_rows - kept.num_rows:
+        intake.count("VALUE_INVALID", f"no {' or '.join(needed)}", missing)
+    return kept.cast(schema)
 
 
 def _csv(frame: pl.DataFrame) -> bytes:

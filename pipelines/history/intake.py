@@ -18,6 +18,9 @@ from pipelines.contracts.settings import Settings
 from pipelines.jobs.normalizers import normalizer
 
 _SHOWN = 300
+_MOST_PARTS = 10_000_000
+"""Parts of a message: ``input.max_parts`` bounds what is sent, and these messages are as long as the import makes them."""
+
 _MOST_BYTES = 4_000_000
 """Bytes of messages that are decoded together."""
 
@@ -25,7 +28,7 @@ _MOST_BYTES = 4_000_000
 class Intake:
     """Reads messages as if they came in the topic of agents, and counts what is refused.
 
-    Names, kinds, limits and reasons are those of the normalizer, with the same settings.
+    Names, kinds, limits and reasons are those of the normalizer, with the same settings but for ``input.max_parts``.
 
     Args:
         settings: The settings.
@@ -36,7 +39,8 @@ class Intake:
     """
 
     def __init__(self, settings: Settings) -> None:
-        (self._source,) = normalizer(settings).inputs
+        given = settings.input.model_copy(update={"max_parts": _MOST_PARTS})
+        (self._source,) = normalizer(settings.model_copy(update={"input": given})).inputs
         self._topic = settings.reads(topics.RAW_AGENTS)
         self.refused: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}

@@ -18,6 +18,7 @@ _EXCEL = "sep="
 """Begins a line that tells Excel the separator."""
 _SADF = "# hostname"
 _FLUX_BEGIN = ("", "result", "table")
+_FLUX_LINE = ",result,table,"
 _FLUX_OWN = ("result", "table", "_start", "_stop")
 _PDH = re.compile(r"\(PDH-CSV [0-9.]+\)(?: \(.*\)\((?P<behind>-?\d{1,4})\))?")
 _COUNTER = r"^\\\\(?P<host>[^\\]+)\\(?P<object>[^\\]+?)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)$"
@@ -67,6 +68,11 @@ def is_annotation(line: str) -> bool:
     return line.startswith(_EXCEL) or _ANNOTATION.match(line) is not None
 
 
+def is_header(line: str) -> bool:
+    """Whether a line begins another table by itself, as those of Flux and sadf may."""
+    return line.startswith((_FLUX_LINE, _SADF))
+
+
 def is_restart(fields: Sequence[str]) -> bool:
     """Whether a line of sadf says that the machine started: it has fewer fields than the header, and no numbers."""
     return len(fields) == 4 and fields[3].startswith(("LINUX-RESTART", "COM"))
@@ -74,7 +80,7 @@ def is_restart(fields: Sequence[str]) -> bool:
 
 def several(text: str) -> bool:
     """Whether lines may stand above a header, and a text hold several: annotated CSV, what sadf and Excel write."""
-    return text.startswith(("#", ",result,table,", _EXCEL))
+    return text.startswith(("#", _FLUX_LINE, _EXCEL))
 
 
 @dataclass(frozen=True)

@@ -164,3 +164,62 @@ def test_a_file_that_is_none_is_refused_with_a_code(settings: Settings, tmp_path
 def test_a_path_that_names_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NewnormalError, match="FILE_UNUSABLE"):
         listed([str(tmp_path / "*.csv")])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_of_many_columns_is_read_whole_although_no_message_may_have_so_many_parts(
+    settings: Settings, tmp_path: Path, kind: str
+) -> None:
+    given = settings.input.model_copy(update={"max_parts": 1_000})
+    frame = pl.DataFrame({"time": [START + n * MINUTE for n in range(300)], "host": "a", "m0": 1, "m1": 2, "m2": 3})
+    path = tmp_path / f"a.{kind}"
+    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
+    found, intake = imported(settings.model_copy(update={"input": given}), [path], tmp_path / "aside")
+    assert (len(found), dict(intake.refused)) == (900, {})
+
+
+def test_a_broken_line_below_the_header_refuses_no_other(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\n".join([HEADER, "broken", *lines("web-1", range(50))]))
+    found, intake = imported(settings, [tmp_path / "a.csv"], tmp_path / "aside")
+    assert (found, intake.refused.total()) == (expected("web-1", range(50)), 1)
+
+
+@pytest.mark.parametrize("bytes_of_chunk", [50, 300, 1_000, 1_000_000])
+def test_each_table_of_an_export_is_read_by_its_own_header_wherever_messages_end(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_of_chunk: int
+) -> None:
+    """The tables have as many columns each, so a line below the wrong header would be a sample of another series."""
+    monkeypatch.setattr(files, "_CHUNK_BYTES", bytes_of_chunk)
+    text, expect = "\ufeff", []
+    for label in ("device", "core"):
+        text += "#group,false,false,true,false,true,true,true\n"
+        text += "#datatype,string,long,dateTime:RFC3339,double,string,string,string\n#default,_result,,,,,,\n"
+        text += f",result,table,_time,_value,_field,host,{label}\n"
+        for n in range(30):
+            at = START + n * MINUTE
+            stamp = datetime.fromtimestamp(at / 1000, UTC).isoformat().replace("+00:00", "Z")
+            text += f",,0,{stamp},{n}.5,used,a,x{n % 2}\n" + ("broken\n" if n == 7 else "")
+            expect.append((at, "a", f"used{{{label}=x{n % 2}}}", n + 0.5, "gauge"))
+        text += "\n"
+    (tmp_path / "a.csv").write_text(text)
+    found, intake = imported(settings, [tmp_path / "a.csv"], tmp_path / "aside")
+    assert found == sorted(expect)
+    assert intake.refused.total() == 2
+
+
+@pytest.mark.parametrize("above", ["sep=;\n", "\n\n"])
+def test_what_stands_above_a_header_stands_above_it_in_each_message(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: str
+) -> None:
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 100)
+    (tmp_path / "a.csv").write_text(above + "time;host;cpu\n" + "".join(f"{START + n};a;{n}\n" for n in range(50)))
+    found, intake = imported(settings, [tmp_path / "a.csv"], tmp_path / "aside")
+    assert (found, dict(intake.refused)) == ([(START + n, "a", "cpu", float(n), "gauge") for n in range(50)], {})
+
+
+def test_rows_of_an_archive_that_lack_a_field_are_counted(settings: Settings, tmp_path: Path) -> None:
+    records = [(START, "a", "cpu", 1.0, "gauge"), (None, "a", "cpu", 2.0, "gauge"), (START + 1, None, "cpu", 3.0, None)]
+    frame = pl.DataFrame(records, schema=Telemetry.arrow_schema().names, orient="row")
+    frame.write_parquet(tmp_path / "part.parquet")
+    found, intake = imported(settings, [tmp_path / "part.parquet"], tmp_path / "aside")
+    assert (found, dict(intake.refused)) == (records[:1], {"VALUE_INVALID": 2})
