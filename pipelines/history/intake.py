@@ -19,7 +19,7 @@ from pipelines.jobs.normalizers import normalizer
 
 _SHOWN = 300
 _MOST_PARTS = 10_000_000
-"""Parts of a message: ``input.max_parts`` bounds what is sent, and these messages are as long as the import makes them."""
+"""Parts of a message. ``input.max_parts`` bounds what is sent; these messages are as long as the import makes them."""
 
 _MOST_BYTES = 4_000_000
 """Bytes of messages that are decoded together."""
