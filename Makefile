@@ -68,10 +68,10 @@ browser: # Chromium for the console's tests; they are skipped where it cannot be
 	  || echo "Chromium could not be installed: the browser tests will be skipped"; fi
 
 agents: # Agents for tests/agents, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
-	@if [ -n "$$CI" ] && ! command -v collectd >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  export DEBIAN_FRONTEND=noninteractive; echo "Installing collectd, rsyslog and the node exporter"; \
+	@if [ -n "$$CI" ] && ! { command -v collectd && command -v prometheus; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  export DEBIAN_FRONTEND=noninteractive; echo "Installing collectd, rsyslog, the node exporter and Prometheus"; \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends collectd-core libyajl2 rsyslog \
-	  prometheus-node-exporter; } >/dev/null || echo "They could not be installed: tests of agents will be skipped"; fi
+	  prometheus prometheus-node-exporter; } >/dev/null || echo "They could not be installed: tests of agents will be skipped"; fi
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

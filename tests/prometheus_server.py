@@ -1,4 +1,4 @@
-"""A real Prometheus with history of its own, for tests; skipped, saying what to install, where there is none."""
+"""A real Prometheus for tests, with history of its own where they give it one; without the program they are skipped."""
 
 from __future__ import annotations
 
@@ -39,23 +39,27 @@ def open_metrics(history: History) -> str:
 
 
 @contextmanager
-def prometheus(folder: Path, history: History, *options: str) -> Iterator[str]:
-    """The address of a Prometheus that has a history.
+def prometheus(
+    folder: Path, history: History | None = None, *options: str, config: str = "global: {}\n"
+) -> Iterator[str]:
+    """The address of a Prometheus.
 
     Args:
         folder: For its files.
         history: What it has.
         options: Further options of the program.
+        config: The content of its configuration.
     """
     program, tool = programs()
-    data, text, config = folder / "data", folder / "history.om", folder / "prometheus.yml"
+    data, text, file = folder / "data", folder / "history.om", folder / "prometheus.yml"
     folder.mkdir(parents=True, exist_ok=True)
-    text.write_text(open_metrics(history))
-    made = [tool, "tsdb", "create-blocks-from", "openmetrics", str(text), str(data)]
-    subprocess.run(made, check=True, capture_output=True, timeout=300)
-    config.write_text("global: {}\n")
+    if history:
+        text.write_text(open_metrics(history))
+        made = [tool, "tsdb", "create-blocks-from", "openmetrics", str(text), str(data)]
+        subprocess.run(made, check=True, capture_output=True, timeout=300)
+    file.write_text(config)
     address = f"127.0.0.1:{free_port()}"
-    words = [program, f"--config.file={config}", f"--storage.tsdb.path={data}", f"--web.listen-address={address}"]
+    words = [program, f"--config.file={file}", f"--storage.tsdb.path={data}", f"--web.listen-address={address}"]
     words += ["--storage.tsdb.retention.time=10y", *options]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(words, stdout=log, stderr=log)

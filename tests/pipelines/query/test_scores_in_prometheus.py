@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from pipelines.query.view.app import create_app
 from pipelines.serving.server import serve
-from tests.agents.agents import free_port
 from tests.pipelines.query.stored_scores import STEP, T0, Labels, Stored, expected, history
 from tests.pipelines.query.test_scores_pushed import pushed, sender
 from tests.pipelines.query.view_topics import until
+from tests.prometheus_server import prometheus
 
 TOKEN = "a-token-of-24-characters"
-
-
-@contextmanager
-def prometheus(folder: Path, config: str = "global: {}\n") -> Iterator[str]:
-    """The address of a Prometheus that takes remote write."""
-    program = shutil.which("prometheus")
-    if program is None:
-        pytest.skip("no Prometheus is installed here; Debian: apt-get install --no-install-recommends prometheus")
-    folder.mkdir()
-    (folder / "prometheus.yml").write_text(config)
-    address = f"127.0.0.1:{free_port()}"
-    words = [program, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-    words += [f"--web.listen-address={address}", "--web.enable-remote-write-receiver"]
-    words += ["--storage.tsdb.retention.time=10y"]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(words, stdout=log, stderr=log)
-    try:
-        until(lambda: answers(f"http://{address}/-/ready"), 120)
-        yield f"http://{address}"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(url).is_success
-    except httpx.HTTPError:
-        return False
 
 
 def asked(url: str, at: float | None = None) -> dict[Labels, float]:
@@ -73,7 +39,7 @@ def test_prometheus_scrapes_what_the_view_knows(tmp_path: Path) -> None:
         f"    metrics_path: /scores/metrics\n    authorization: {{credentials_file: {tmp_path / 'token'}}}\n"
         f"    static_configs: [{{targets: ['{target}']}}]\n"
     )
-    with prometheus(tmp_path / "prometheus", config) as url:
+    with prometheus(tmp_path / "prometheus", config=config) as url:
         wanted = expected(beliefs, verdicts, 11)
         until(lambda: asked(url) == wanted, 120)
     served.stop()
@@ -84,7 +50,7 @@ def test_prometheus_takes_what_is_pushed_at_the_time_of_each_window(tmp_path: Pa
     beliefs, verdicts = history(12, 30, seed=8)
     view = Stored(tmp_path / "view")
     view.write(beliefs, verdicts, range(4))
-    with prometheus(tmp_path / "prometheus") as url:
+    with prometheus(tmp_path / "prometheus", None, "--web.enable-remote-write-receiver") as url:
         with sender(view, f"{url}/api/v1/write") as one:
             pushed(one, 3)
             view.write(beliefs, verdicts, range(4, 12))
