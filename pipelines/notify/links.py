@@ -12,6 +12,9 @@ from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.news import News
 from pipelines.notify.routing import misses
 
+_LONGEST = 3_000
+"""Characters of an address: Slack takes no longer one of a button, and a card of Teams holds several."""
+
 _AROUND_MS = 3_600_000
 """A dashboard shows so much before and after an incident, milliseconds."""
 
@@ -32,7 +35,7 @@ class Link:
 
 
 def links(news: News, settings: NotifySettings) -> tuple[Link, ...]:
-    """The links of a message on one incident: those that the settings give.
+    """The links of a message on one incident: those that the settings give, unless a name makes an address too long.
 
     Those by which an operator acts open the console, where one more click acts: a receiver that looks at what a link
     leads to, as many do, changes nothing.
@@ -56,7 +59,7 @@ def links(news: News, settings: NotifySettings) -> tuple[Link, ...]:
             found.append(Link("acknowledge", "Acknowledge", f"{page}/acknowledge"))
         if incident.machines:
             found.append(Link("maintenance", "Maintenance", f"{page}/maintenance"))
-    return tuple(found)
+    return tuple(each for each in found if len(each.url) <= _LONGEST)
 
 
 def link(incident: Incident, settings: NotifySettings) -> str:

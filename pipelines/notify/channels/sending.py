@@ -46,7 +46,7 @@ def cut(text: str, most: int) -> str:
 def cut_bytes(text: str, most: int) -> str:
     """A text of at most so many bytes of UTF-8; what is left out is marked."""
     whole = text.encode()
-    return text if len(whole) <= most else whole[: most - 3].decode(errors="ignore") + "…"
+    return text if len(whole) <= most else whole[: max(0, most - 3)].decode(errors="ignore") + "…"
 
 
 Channel = TypeVar("Channel", bound=BaseModel)

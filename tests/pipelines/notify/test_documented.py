@@ -10,8 +10,10 @@ import pytest
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.incident import AffectedMachine, Candidate
 from pipelines.contracts.settings import load
 from pipelines.contracts.settings.notify import NotifySettings
+from pipelines.contracts.settings.routes import Runbook
 from pipelines.notify.channels import http
 from pipelines.notify.channels.senders import check, sender
 from pipelines.notify.channels.sending import SendError
@@ -179,6 +181,25 @@ def test_a_message_of_any_length_is_taken(service: Any, state: Any, keys: Callab
         send(given, News(bare, state, before))
         try_channel("night", given)
         assert len(receiver.got) >= 3
+
+
+@pytest.mark.parametrize("service", [PagerDuty, Opsgenie, Teams, Ntfy])
+def test_a_message_on_series_of_the_longest_names_is_taken(service: Any, keys: Callable[[str], str]) -> None:
+    """Percent-encoded in addresses, such names are longer than what some receivers take."""
+    with documented(service()) as receiver:
+        more = {"key_file": keys(PAGERDUTY_KEY if service is PagerDuty else OPSGENIE_KEY)}
+        more = {Teams: {}, Ntfy: {"topic": "a"}}.get(service, more)
+        given = settings(kind=service.__name__.lower(), url=receiver.url, **more)
+        machine, metric = "\U0001f600" * 512, "\U0001f600" * 1_024
+        cause = Candidate(entity=machine, metric=metric, since=0, share=1.0, reason="it began first")
+        found = incident(
+            candidates=[cause], machines=[AffectedMachine(entity=machine, since=0, series=3, record_score=90)]
+        )
+        for all_of_it in ("$machine/$metric", "$metric/$metric/$metric"):
+            address = f"https://grafana.example.org/{all_of_it}"
+            changed = {"dashboard": address, "runbooks": (Runbook(url=address),)}
+            send(given.model_copy(update=changed), News(found, "opened"))
+        assert len(receiver.got) == 2
 
 
 @pytest.mark.parametrize(
