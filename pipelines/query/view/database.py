@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,9 @@ class Database:
         self._db.write(batch)
 
     def catch_up(self) -> None:
-        """Lets a reader see what the writer has written since.
-
-        Raises:
-            Exception: If the writer removes a file meanwhile; the next call succeeds.
-        """
-        self._db.try_catch_up_with_primary()
+        """Lets a reader see what the writer has written since; the next call does, if the writer removes a file now."""
+        with suppress(Exception):
+            self._db.try_catch_up_with_primary()
 
     def close(self) -> None:
         """Closes the folder."""

@@ -201,8 +201,7 @@ async def _serve(server: uvicorn.Server, listener: socket.socket, database: Data
 
 async def _catch_up(database: Database) -> None:
     while True:
-        with suppress(Exception):  # a file that the writer has just removed; the next time it is not looked for
-            database.catch_up()
+        database.catch_up()
         await asyncio.sleep(_CATCH_UP)
 
 

@@ -38,6 +38,22 @@ def test_a_reader_sees_each_write_whole_and_in_order_also_when_files_of_the_writ
     reader.close()
 
 
+def test_a_reader_whose_file_the_writer_has_just_removed_goes_on_with_what_it_saw(tmp_path: Path) -> None:
+    """RocksDB says so by an error, which must end no process of the view."""
+    writer = Database(tmp_path / "data")
+    writer.write([(b"a", b"0")])
+    reader = Database(tmp_path / "data", tmp_path / "reader")
+
+    class Removed:
+        def try_catch_up_with_primary(self) -> None:
+            raise Exception("IO error: No such file or directory: While open a file for random read: 000012.sst")
+
+    reader._db, whole = Removed(), reader._db
+    reader.catch_up()
+    reader._db = whole
+    assert reader.get(b"a") == b"0"
+
+
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     writer = Database(tmp_path)
     with pytest.raises(NewnormalError) as refused:
