@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -185,12 +186,12 @@ def files(
     from pipelines.history import files as history
     from pipelines.history.estimate import counted
     from pipelines.history.importing import alone, archive_folder
-    from pipelines.history.intake import Intake, StoppedError
+    from pipelines.history.intake import Intake
 
     settings, say, now = load(**overrides), Console(stderr=True, highlight=False), now_ms()
     folder, found = archive_folder(settings), history.listed(paths)
     intake = Intake(settings)
-    with stopping() as stop:
+    with stopping() as stop, _told_if_stopped(say):
         source = history.FileHistory(settings, found, machine, folder.importing / "files", stop)
         if dry_run:
             each = ((file, source.intake_of(file)) for file in found)
@@ -203,12 +204,8 @@ def files(
             return
         settings = running(settings, elasticsearch=False)
         with alone(folder):
-            try:
-                say.print(f"sorting {len(found)} files by time")
-                span = source.arrange(now, intake)
-            except StoppedError:
-                say.print("stopped; the same command goes on there")
-                raise typer.Exit(1) from None
+            say.print(f"sorting {len(found)} files by time")
+            span = source.arrange(now, intake)
         if span is None:
             _tell_refused(say, intake)
             raise NewnormalError("IMPORT_NOTHING", "the files hold no sample", str(found[0]), "see the reasons above")
@@ -249,7 +246,7 @@ def _import(
     intake, now = intake or Intake(settings), now_ms()
     settings = running(settings, elasticsearch=False)
     run = Import(settings, source, intake, stop)
-    with alone(run.folder):
+    with alone(run.folder), _told_if_stopped(say):
         found = edge(settings, run.folder)
         first, last = instant(begin, now, "--from") or 0, instant(end, now, "--to")
         first, last = bounds(settings, found, first, last, now)
@@ -284,6 +281,18 @@ def _import(
         raise NewnormalError("IMPORT_NOTHING", what, source.origin, "series that have samples in that time")
     _tell_names(say, result.series, live_series(settings.kafka.bootstrap or "", run.folder.topic))
     say.print(f"next: newnormal replay --as v2 --from {iso(first)}", soft_wrap=True)
+
+
+@contextmanager
+def _told_if_stopped(say: Console) -> Iterator[None]:
+    """Ends the command if a source was stopped while it was asked."""
+    from pipelines.history.intake import StoppedError
+
+    try:
+        yield
+    except StoppedError:
+        say.print("stopped; the same command goes on there")
+        raise typer.Exit(1) from None
 
 
 def _tell_estimate(

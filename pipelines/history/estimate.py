@@ -13,10 +13,11 @@ from confluent_kafka import KafkaException
 from engine.formats.columnar import decode
 from engine.kafka.content import between
 from engine.kafka.offsets import KafkaOffsets
+from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
 from pipelines.history.importing import MINUTE_MS, HistorySource, series_of
-from pipelines.history.intake import Intake, TooMuchError
+from pipelines.history.intake import Intake, TooMuchError, too_large
 
 _PROBES, _PROBE_MS = 8, 10 * MINUTE_MS
 _LAST = 50
@@ -54,6 +55,10 @@ def probed(source: HistorySource, intake: Intake, begin: int, end: int) -> Estim
         intake: What makes samples of it; it counts what is refused in these minutes.
         begin: First event time, epoch milliseconds.
         end: The event time behind the last one.
+
+    Raises:
+        NewnormalError: ``IMPORT_TOO_LARGE``, and those of the source.
+        StoppedError: If the import was stopped.
     """
     names: Series = set()
     samples, size, read, began = 0, 0, 0, time.monotonic()
@@ -61,19 +66,28 @@ def probed(source: HistorySource, intake: Intake, begin: int, end: int) -> Estim
     for n in range(_PROBES):
         first = begin + (end - begin - length) * n // (_PROBES - 1)
         try:
-            records = source.read(first, first + length, intake)
+            records, covered = source.read(first, first + length, intake), length
         except TooMuchError:
-            records = source.read(first, first + MINUTE_MS, intake)
-            records = pa.concat_tables([records] * (length // MINUTE_MS))
+            minute = min(length, MINUTE_MS)
+            records, covered = _minute(source, intake, first, first + minute), length // minute * minute
+            records = pa.concat_tables([records] * (length // minute))
         names |= series_of(records)
         samples += records.num_rows
         size += stored_size(records)
-        read += length
+        read += covered
     took, share = time.monotonic() - began, (end - begin) / read
     series = source.series(begin, end)
     return Estimate(
         len(names) if series is None else series, round(samples * share), round(size * share), took * share, names
     )
+
+
+def _minute(source: HistorySource, intake: Intake, begin: int, end: int) -> pa.Table:
+    """The samples of the shortest time that an import asks for."""
+    try:
+        return source.read(begin, end, intake)
+    except TooMuchError as error:
+        raise too_large(f"{error} between {iso(begin)} and {iso(end)}", source.origin) from None
 
 
 def counted(tables: Iterable[pa.Table]) -> tuple[Estimate, int, int]:

@@ -124,9 +124,13 @@ class FileHistory(HistorySource):
 
         Raises:
             NewnormalError: ``FILE_UNUSABLE``.
+            StoppedError: If the import was stopped.
         """
         try:
-            yield from _parquet(file, intake, now) if _is_parquet(file) else _lines(file, intake, now)
+            for table in _parquet(file, intake, now) if _is_parquet(file) else _lines(file, intake, now):
+                if self._stop.is_set():
+                    raise StoppedError
+                yield table
         except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             accepted = "a file of CSV or Parquet that can be read"
             raise NewnormalError("FILE_UNUSABLE", str(error).splitlines()[0][:300], str(file), accepted, _NOW) from None
@@ -177,8 +181,6 @@ class FileHistory(HistorySource):
         held: list[pa.Table] = []
         first, last, samples, number = 2**62, -(2**62), 0, 0
         for table in self.tables(file, intake, now):
-            if self._stop.is_set():
-                raise StoppedError
             held.append(table)
             if table.num_rows:
                 span = pc.min_max(table["time"])

@@ -144,6 +144,14 @@ def test_a_start_after_a_kill_reads_only_the_files_that_were_not_sorted_yet_or_h
     assert read == ["0.csv"]
 
 
+def test_ctrl_c_ends_the_reading_of_a_file_for_an_estimate(settings: Settings, tmp_path: Path) -> None:
+    stop, path, intake = Event(), tmp_path / "a.csv", Intake(settings)
+    path.write_text("\n".join([HEADER, *lines("web-1", range(20))]))
+    stop.set()
+    with pytest.raises(StoppedError):
+        list(FileHistory(settings, [path], "", tmp_path / "aside", stop).tables(path, intake, NOW))
+
+
 def test_times_ahead_of_now_are_refused(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"time,host,cpu\n{START},a,1\n{NOW + DAY},a,2\n")
     found, intake = imported(settings, [tmp_path / "a.csv"], tmp_path / "aside")

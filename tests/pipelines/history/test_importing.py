@@ -20,6 +20,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.history import importing
+from pipelines.history.estimate import probed
 from pipelines.history.importing import HistorySource, Import, alone, bounds, removed
 from pipelines.history.intake import Intake, TooMuchError
 from pipelines.history.place import Edge, imported
@@ -225,6 +226,15 @@ def test_slices_grow_where_little_is_and_shrink_where_much_is(tmp_path: Path) ->
 def test_a_minute_with_too_much_is_refused_with_a_code(tmp_path: Path) -> None:
     with pytest.raises(NewnormalError, match="IMPORT_TOO_LARGE"):
         run(configured(tmp_path), Given(samples([49 * HOUR] * 20), most=10))
+
+
+@pytest.mark.parametrize("end", [BEGIN + 4 * MINUTE, BEGIN + 50 * MINUTE, END])
+def test_an_estimate_of_too_much_is_of_one_minute_and_has_a_code_if_that_is_too_much(tmp_path: Path, end: int) -> None:
+    intake, each_second = Intake(configured(tmp_path)), samples([*range(0, END - BEGIN, 1_000)])
+    with pytest.raises(NewnormalError, match="IMPORT_TOO_LARGE"):
+        probed(Given(each_second, most=20), intake, BEGIN, end)
+    told = probed(Given(each_second, most=61), intake, BEGIN, end)
+    assert told.samples == pytest.approx((end - BEGIN) / 1_000, rel=0.05)
 
 
 def test_a_micro_batch_of_a_replay_is_bounded_in_records_however_few_messages_they_came_in(
