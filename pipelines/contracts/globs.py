@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -22,6 +23,24 @@ def pattern(glob: str) -> str:
     """
     parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in glob)
     return f"^(?s:{''.join(parts)})$"
+
+
+@cache
+def compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
+    r"""What matches the names that one of some globs does, one name at a time.
+
+    Polars' expressions never go back; Python's do, but not into an atomic group. So no star is tried twice.
+
+    >>> compiled(("a*b*c",)).pattern
+    '(?s:a(?>.*?b).*c\\Z)'
+    """
+    return re.compile("|".join(map(_atomic, globs)) or "(?!)")
+
+
+def _atomic(glob: str) -> str:
+    first, *rest = ("".join("." if c == "?" else re.escape(c) for c in part) for part in glob.split("*"))
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
+    return f"(?s:{first}{between}{'.*' + rest[-1] if rest else ''}\\Z)"
 
 
 def matches(glob: str, names: pl.Series) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from pipelines.contracts.globs import pattern
+from pipelines.contracts.globs import compiled
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.formats.remembering import remembered
 
@@ -79,7 +79,7 @@ class CounterRule:
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
-        return re.compile("|".join(f"(?:{pattern(glob)})" for glob in self._all))
+        return compiled(self._all)
 
     def says(self, name: str) -> bool:
         """Whether the rule makes a metric a counter."""

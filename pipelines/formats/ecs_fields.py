@@ -5,9 +5,7 @@ Source: ``metric_type`` and ``dimension`` in the ``fields.yml`` of Beats and of 
 
 from __future__ import annotations
 
-import re
-
-from pipelines.contracts.globs import pattern
+from pipelines.contracts.globs import compiled
 from pipelines.formats.prometheus import COUNTING
 from pipelines.formats.remembering import remembered
 
@@ -85,11 +83,7 @@ MEASURED = {"host": ("cpu", "disk", "network"), "container": ("cpu", "disk", "me
 """Parts of the fields in `ABOUT` that hold numbers which are measured."""
 
 
-def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern(glob)})" for glob in globs))
-
-
-_COUNTER, _COUNT, _DIMENSION, _DESCRIPTION = map(_any_of, (_COUNTERS, _COUNTS, _DIMENSIONS, _DESCRIPTIONS))
+_COUNTER, _COUNT, _DIMENSION, _DESCRIPTION = map(compiled, (_COUNTERS, _COUNTS, _DIMENSIONS, _DESCRIPTIONS))
 
 
 @remembered(1 << 14, len)

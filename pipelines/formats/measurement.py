@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.contracts.globs import pattern
+from pipelines.contracts.globs import compiled
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.contracts.topics import LOGS_AGENTS
 from pipelines.formats.refusals import TEXT_FIELD
@@ -33,7 +32,8 @@ class TextRule:
         >>> TextRule().refusal(["syslog.message"])[0]
         'TEXT_FIELD'
         """
-        kept = sorted({name for name in fields if not any(re.match(pattern(glob), name) for glob in self.left_out)})
+        unneeded = compiled(self.left_out)
+        kept = sorted({name for name in fields if not unneeded.match(name)})
         if not kept:
             return None
         what = f"text is no sample: {', '.join(kept[:5])}{', ...' if kept[5:] else ''}; log lines belong in the topic"

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from hashlib import sha256
 
 from engine.spec.duration import duration_ms
-from pipelines.contracts.globs import pattern
+from pipelines.contracts.globs import compiled
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING
 from pipelines.contracts.records.severity import SEVERITIES, Severity
@@ -179,7 +178,7 @@ def misses(selection: Selection, incident: Incident) -> str:
     left = list(_series(selection, incident))
     for name, globs in wanted:
         if globs:
-            matches = _pattern(globs).match
+            matches = compiled(globs).match
             left = [it for it in left if any(map(matches, _texts(name, *it)))]
             if not left:
                 return name
@@ -206,11 +205,6 @@ def _series(selection: Selection, incident: Incident) -> Iterator[tuple[str, str
 
 def _texts(name: str, machine: str, metric: str) -> Sequence[str]:
     return tags(metric) if name == "tag" else (machine,) if name == "machine" else (metric,)
-
-
-@cache
-def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(pattern, globs)))
 
 
 def _rank(severity: Severity) -> int:
