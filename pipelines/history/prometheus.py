@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.formats.remote_write_protocol import Label, WriteRequest
 from pipelines.history.http_api import HttpApi
@@ -68,9 +70,19 @@ class PrometheusHistory(HistorySource):
         found: set[tuple[tuple[str, str], ...]] = set()
         for match in self._matches:
             times = [("start", _seconds(begin)), ("end", _seconds(end))]
-            for labels in self._data("/api/v1/series", [("match[]", match), *times]):
-                found.add(tuple(sorted(labels.items())))
+            with self._documented():
+                for labels in self._data("/api/v1/series", [("match[]", match), *times]):
+                    found.add(tuple(sorted(labels.items())))
         return len(found)
+
+    @contextmanager
+    def _documented(self) -> Iterator[None]:
+        """Refuses an answer whose series are not as the API documents them."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            what = f"the answer has a series that is none: {visible(repr(error))[:200]}"
+            raise NewnormalError("IMPORT_ANSWER", what, self._api.url, "the HTTP API of Prometheus", _NOW) from None
 
     def _requests(self, begin: int, end: int) -> Iterator[bytes]:
         """Requests of remote write with the samples from ``begin`` until before ``end``; each series once."""
@@ -80,11 +92,12 @@ class PrometheusHistory(HistorySource):
             for part in self._results(match, begin, end):
                 request, size = WriteRequest(), 0
                 for series in part:
-                    labels = tuple(sorted({**self._labels, **series["metric"]}.items()))
-                    if labels in there:
-                        continue
-                    new.add(labels)
-                    size += self._add(request, labels, series, begin, end)
+                    with self._documented():
+                        labels = tuple(sorted({**self._labels, **series["metric"]}.items()))
+                        if labels in there:
+                            continue
+                        new.add(labels)
+                        size += self._add(request, labels, series, begin, end)
                     if size >= _SAMPLES:
                         yield request.SerializeToString()
                         request, size = WriteRequest(), 0

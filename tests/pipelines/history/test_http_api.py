@@ -91,6 +91,12 @@ def test_ctrl_c_ends_the_waiting_for_a_busy_server(monkeypatch: pytest.MonkeyPat
         ((404, b"<html>", {}), "IMPORT_ANSWER"),
         ((200, b"<html>", {}), "IMPORT_ANSWER"),
         ((200, {"status": "success", "data": {"resultType": "scalar", "result": [1, "1"]}}, {}), "IMPORT_ANSWER"),
+        *(
+            ((200, {"status": "success", "data": {"resultType": "matrix", "result": [series]}}, {}), "IMPORT_ANSWER")
+            for series in (1, {"values": []}, {"metric": {"a": 1}, "values": [[1e9, "1"]]}, {"metric": {}, "values": 5},
+                           {"metric": {}, "values": [["now", "1"]]}, {"metric": {}, "values": [[START / 1000, "x"]]},
+                           {"metric": {}, "histograms": [[START / 1000, {"count": "1"}]]})
+        ),
         ((200, {"status": "success", "isPartial": True, "data": NOTHING}, {}), "IMPORT_REFUSED"),
         ((302, b"", {"Location": "http://elsewhere/"}), "IMPORT_ANSWER"),
         ((403, b"no", {}), "IMPORT_LOGIN"),
