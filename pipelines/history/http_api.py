@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +13,7 @@ import orjson
 from engine.explain.redaction import redacted
 from engine.printing import visible
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.history.intake import StoppedError, TooMuchError
 from pipelines.history.login import Login, option
@@ -82,7 +81,7 @@ class HttpApi:
             if status and (status not in _PASSING or tells(parsed) or tried == _TRIES):
                 return status, self._checked(status, parsed, body)
             if tried < _TRIES:
-                pause = min(_LONGEST_WAIT, max(wait, after or 0.0))
+                pause = max(min(wait, _LONGEST_WAIT), after or 0.0)
                 self._say(f"{self.url}: {why}; it is asked again in {pause:g} s")
                 if self._stop.wait(pause):
                     raise StoppedError
@@ -100,7 +99,8 @@ class HttpApi:
                 if size > MOST_BYTES:
                     raise TooMuchError(f"an answer of more than {MOST_BYTES >> 20} MB")
                 parts.append(part)
-            return answer.status_code, b"".join(parts), _after(answer.headers.get("Retry-After", ""))
+            after = retry_after(answer.headers.get("Retry-After", ""), _LONGEST_WAIT)
+            return answer.status_code, b"".join(parts), after
 
     def _checked(self, status: int, parsed: Any, body: bytes) -> Any:
         if isinstance(parsed, dict):
@@ -152,15 +152,3 @@ def _plain(url: str) -> str:
     """
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _after(text: str) -> float | None:
-    """Seconds after which a server wants to be asked again: it says them, or a date (RFC 9110, section 10.2.3)."""
-    if text.isascii() and text.isdigit():
-        return float(text[:10])
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max(0.0, (until - datetime.now(UTC)).total_seconds())

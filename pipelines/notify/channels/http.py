@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +11,7 @@ import orjson
 from engine.explain.redaction import redacted
 from engine.printing import visible
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.contracts.settings.channels import HttpChannel, OpsgenieChannel, PagerDutyChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
@@ -71,9 +70,10 @@ def ask(
     if answer.is_success:
         return f"{where} answered {reply}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
+    code, after = "NOTIFY_UNREACHABLE" if busy else "NOTIFY_REFUSED", answer.headers.get("Retry-After", "")
     raise SendError(
-        "NOTIFY_UNREACHABLE" if busy else "NOTIFY_REFUSED", f"it answered {reply}", where,
-        hopeless=answer.status_code in _OF_THE_MESSAGE, after=_after(answer),
+        code, f"it answered {reply}", where,
+        hopeless=answer.status_code in _OF_THE_MESSAGE, after=retry_after(after, _MOST_SECONDS),
     )  # fmt: skip
 
 
@@ -120,16 +120,3 @@ def _shown(url: str) -> str:
 def _without(text: str, secrets: Sequence[str | None]) -> str:
     """The begin of a text, without the URL and the key, should a receiver repeat them or parts of them."""
     return visible(redacted(text[:_LOOKED_AT], secrets)[:_SHOWN])
-
-
-def _after(answer: httpx.Response) -> float | None:
-    """Seconds after which a receiver wants to be asked again; it says them, or a date (RFC 9110, section 10.2.3)."""
-    text = answer.headers.get("Retry-After", "")
-    if text.isascii() and text.isdigit():
-        return min(float(text[:10]), _MOST_SECONDS)
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return min(max(0.0, (until - datetime.now(UTC)).total_seconds()), _MOST_SECONDS)

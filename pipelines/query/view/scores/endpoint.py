@@ -10,6 +10,7 @@ import httpx
 
 from engine.explain.redaction import redacted
 from engine.printing import visible
+from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.settings import ScoresSettings
 from pipelines.contracts.settings.logins.secret_file import line_of, refusal
 from pipelines.query.view.scores.requests import HEADERS
@@ -65,7 +66,7 @@ class Endpoint:
             return ""
         reason = f"it answered {answer.status_code} {self._without(answer.text)}".strip()
         if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
-            raise AgainError(reason, _after(answer))
+            raise AgainError(reason, retry_after(answer.headers.get("Retry-After", ""), _MOST_WAIT))
         return reason
 
     def __enter__(self) -> Self:
@@ -103,8 +104,3 @@ def shown(url: str) -> str:
     """
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _after(answer: httpx.Response) -> float | None:
-    text = answer.headers.get("Retry-After", "")
-    return min(float(text[:10]), _MOST_WAIT) if text.isascii() and text.isdigit() else None
