@@ -126,7 +126,7 @@ def test_a_second_installation_changes_nothing_and_everything_it_names_is_there(
     assert run(held, "check") == 0
     writes = len(held.messages)
     assert run(held, "install", "--folder", "ops") == 0 and len(held.messages) == writes
-    assert len(held.boards) == 8 and {each["meta"]["folderUid"] for each in held.boards.values()} == {"ops"}
+    assert len(held.boards) == 9 and {each["meta"]["folderUid"] for each in held.boards.values()} == {"ops"}
     assert {each["url"] for each in held.sources.values()} == {"http://search:9200"}
     used = {panel["datasource"]["uid"] for each in held.boards.values() for panel in each["dashboard"]["panels"]}
     assert used == held.sources.keys() | {"${source}"}  # the Prometheus that the reader chooses
@@ -214,10 +214,11 @@ def test_names_of_what_is_shown_fit_together() -> None:
     for board in boards:
         names = {each["name"] for each in board["templating"]["list"]}
         for panel in board["panels"]:
-            (target,) = panel["targets"]
             known_sources = sources | {f"${{{name}}}" for name in names}
-            assert target["datasource"]["uid"] in known_sources
-            assert set(re.findall(r"\$(\w+)", target.get("query", ""))) <= names
+            assert panel["targets"]
+            for target in panel["targets"]:
+                assert target["datasource"]["uid"] in known_sources
+                assert set(re.findall(r"\$(?!__)(\w+)", target.get("query", "") + target.get("expr", ""))) <= names
             place = panel["gridPos"]
             assert place["x"] + place["w"] <= 24 and place["h"] > 0
         text = json.dumps(board)
