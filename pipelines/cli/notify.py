@@ -64,7 +64,7 @@ def routes(
     severity: Annotated[Severity, typer.Option(help="Its severity.")] = "critical",
     at: Annotated[str, typer.Option(help="When it opens: ISO 8601, 'now', or a time from now such as +2h.")] = "now",
     draft: Annotated[
-        Path | None, typer.Option(help="A file with a [notify] of its own, which is tried before it is saved.")
+        Path | None, typer.Option(help="A file with a section notify of its own, which is tried before it is saved.")
     ] = None,
     state_dir: StateDir = None,
 ) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 import typer
+from rich.markup import render
 
 from pipelines.cli.commands import COMMANDS
 from pipelines.cli.main import app
@@ -31,3 +33,16 @@ def test_each_command_is_where_it_is_said_to_be_and_has_a_text_for_the_list() ->
     for name in COMMANDS:
         assert commands[name].name == name
         assert commands[name].get_short_help_str()
+
+
+def test_no_help_loses_words_in_brackets_which_would_be_taken_for_markup() -> None:
+    """Bold is the only markup that helps have."""
+    found, left = [], [(name, each) for name, each in typer.main.get_command(app).commands.items()]  # type: ignore[attr-defined]
+    while left:
+        name, command = left.pop()
+        context = command.make_context(name, [], resilient_parsing=True) if hasattr(command, "list_commands") else None
+        if context:
+            left += [(f"{name} {each}", command.get_command(context, each)) for each in command.list_commands(context)]
+        texts = [command.help or "", *(getattr(it, "help", None) or "" for it in command.params)]
+        found += [(name, text) for text in texts if render(text).plain != re.sub(r"\[/?bold\]|\\(?=\[)", "", text)]
+    assert found == []
