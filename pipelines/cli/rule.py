@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,8 +17,8 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
-from pipelines.cli.options import AsJson, Overrides, with_kafka
-from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
+from pipelines.cli.options import AsJson, Overrides, with_kafka, with_servers
+from pipelines.cli.rule_outlook import doubts, limits, no_match, only_teaches, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.limits import limit
 from pipelines.contracts.records import Rule
@@ -29,6 +30,7 @@ from pipelines.query.recent_windows import recent_windows
 from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
 
 _HOW = "in the unit of the metric, or 95%, or 20G"
+_TRIED = "an effect on what is reported: --skip-result, --report, --only, --min-change, --min-change-share"
 app = typer.Typer(
     help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
     no_args_is_help=True,
@@ -161,6 +163,50 @@ def add(
         if span.rule != rule and span.end > now:
             typer.echo(visible(f"until then, or until it is removed, this stays in force: {in_words(span.rule)}"))
     _foresee(rule, windows, settings)
+
+
+@app.command("try")
+@defines_a_rule
+@with_servers
+def try_(
+    overrides: Overrides,
+    options: RuleOptions,
+    name: Name,
+    start: Annotated[str, typer.Option("--from", help=f"Try the rule from this time on: {_WHEN}.")] = "-30d",
+    end: Annotated[str, typer.Option("--until", "--to", help=f"Try the rule until this time: {_WHEN}.")] = "now",
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object with all figures.")] = False,
+) -> None:
+    """Say what a rule would have removed and added, from what is stored; nothing is written.
+
+    The rule is tried as if it had been in force all the time, in the place of one of the same name.
+
+    Example: [bold]newnormal rule try slower --metric 'http.latency*' --only up --min-change-share 10%[/bold]
+    """
+    from pipelines.cli.rule_trial import trial_lines
+    from pipelines.evaluation.comparison.reading import spans
+    from pipelines.evaluation.rule_trial.stored import stored
+    from pipelines.evaluation.rule_trial.trial import trial
+
+    settings, now = load(**overrides), now_ms()
+    begin, until = operators.instant(start, now, "--from") or 0, operators.instant(end, now, "--until") or now
+    if begin >= min(until, now):
+        what, accepted = f"--from {start} is not before --until {end}, or in the future", "a past time"
+        raise NewnormalError("USAGE_INVALID", what, "rule try", accepted, "the rule was not tried")
+    rule = operators.checked(Rule, options.fields | {"id": name, "time": begin}, settings, now)
+    if untold := only_teaches(rule):
+        raise NewnormalError("USAGE_INVALID", untold, "rule try", _TRIED, "the rule was not tried")
+    settings = running(settings)
+    for option in options.percentages:
+        refuse_percentage_of_no_ratio(option, recent_windows(settings, rule.entity, rule.metric))
+    known = stored(rule, begin, min(until, now), settings)
+    said, _ = spans(settings, (), ())
+    found = trial(rule, begin, min(until, now), known, operators.rules_over_time(settings), said)
+    if as_json:
+        typer.echo(json.dumps(found.figures()))
+        return
+    typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {_scope(rule)}"))
+    for line in trial_lines(found):
+        typer.echo(visible(line))
 
 
 @app.command("list")

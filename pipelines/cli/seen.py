@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,6 +13,7 @@ from deploy.embedded import services
 from engine.printing import visible
 from pipelines.cli.hints import hint
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.globs import wildcard
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import Settings
 
@@ -53,14 +53,14 @@ _UNCHECKED = "it could not be checked whether such a machine exists: Elasticsear
 def _unseen(url: str, index: str, entity: str, metric: str, follows: str) -> str | None:
     try:
         with elasticsearch_client(url, request_timeout=_SECONDS, max_retries=0) as client:
-            machines = [{"wildcard": {"host.name": {"value": _wildcard(entity)}}}]
+            machines = [{"wildcard": {"host.name": {"value": wildcard(entity)}}}]
             if not _count(client, index, machines):
                 names = _names(client, index)
                 close = get_close_matches(entity, names, 1)
                 there = f"there is no verdict on a machine {entity} yet; {follows}"
                 return f"{there}; did you mean {close[0]}?" if close else there
             if metric in _ANY or _count(
-                client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
+                client, index, [*machines, {"wildcard": {"metric": {"value": wildcard(metric)}}}]
             ):
                 return None
             return f"there is no verdict on a metric {metric} of {entity} yet; {follows}"
@@ -77,8 +77,3 @@ def _names(client: Elasticsearch, index: str) -> list[str]:
     groups = {"names": {"terms": {"field": "host.name", "size": _NAMES}}}
     reply = client.search(index=index, size=0, aggs=groups, ignore_unavailable=True)
     return [bucket["key"] for bucket in reply.get("aggregations", {}).get("names", {}).get("buckets", [])]
-
-
-def _wildcard(glob: str) -> str:
-    """A glob as a wildcard pattern of Elasticsearch, in which a backslash must be escaped."""
-    return re.sub(r"\\", r"\\\\", glob)

@@ -52,6 +52,15 @@ def matches(glob: str, names: pl.Series) -> NDArray[np.bool_]:
     return (names == glob).to_numpy()
 
 
+def wildcard(glob: str) -> str:
+    r"""A glob as a wildcard pattern of Elasticsearch, in which a backslash must be escaped.
+
+    >>> wildcard("C:\\*")
+    'C:\\\\*'
+    """
+    return glob.replace("\\", "\\\\")
+
+
 def _usable(glob: str) -> str:
     try:
         matches(glob, pl.Series([""]))

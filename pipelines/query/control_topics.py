@@ -23,7 +23,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detectors.rules_in_force import begins, standing
+from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
 from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
 from pipelines.jobs.sources import bounds
 
@@ -144,6 +144,12 @@ def rules_in_force(settings: Settings, now: int) -> list[Rule]:
         if each.rule.active and each.start <= now < each.end and each.rule not in newest
     ]
     return sorted([*newest, *older], key=lambda rule: (rule.id, rule.time))
+
+
+def rules_over_time(settings: Settings) -> list[RuleInForce]:
+    """All versions of rules, each with the time in which it is or was in force, as the detector takes them."""
+    written = standing((begins(rule), rule) for rule in _written(settings, Rule))
+    return [each for each in written if each.rule.active and each.start < each.end]
 
 
 def labels(settings: Settings) -> list[Label]:

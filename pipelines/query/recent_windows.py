@@ -5,7 +5,7 @@ All series that send are there, also those of which no verdict is stored because
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 
@@ -26,6 +26,7 @@ _LAST = 60
 of the transaction."""
 
 _AT_ONCE = 50
+Wanted = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def recent_windows(settings: Settings, entity: str = "*", metric: str = "*") -> pl.DataFrame:
@@ -46,13 +47,14 @@ def recent_windows(settings: Settings, entity: str = "*", metric: str = "*") -> 
     return windows_of((message.value() or b"" for message in _messages(settings)), entity, metric)
 
 
-def windows_of(messages: Iterator[bytes], entity: str, metric: str) -> pl.DataFrame:
+def windows_of(messages: Iterator[bytes], entity: str, metric: str, wanted: Wanted = lambda rows: rows) -> pl.DataFrame:
     """The windows in messages of `features`, each as its newest revision tells it; see `recent_windows`.
 
     Args:
         messages: The messages; of one machine in the order in which they were written.
         entity: Glob over machines.
         metric: Glob over metrics.
+        wanted: Chooses what is kept of each piece; of a window that it keeps, it also keeps all later revisions.
     """
     parts = []
     while some := list(islice(messages, _AT_ONCE)):
@@ -60,7 +62,7 @@ def windows_of(messages: Iterator[bytes], entity: str, metric: str) -> pl.DataFr
         features = features.filter(pl.Series(matches(entity, features["entity"])))
         features = features.filter(pl.Series(matches(metric, features["metric"])))
         if features.height:
-            parts.append(rows_to_judge(features))
+            parts.append(wanted(rows_to_judge(features)))
     return newest(pl.concat(parts)).drop_nulls("value") if parts else pl.DataFrame()
 
 

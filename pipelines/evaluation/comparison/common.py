@@ -86,7 +86,7 @@ def common_times(
         verdicts=kept,
         start=times["from_"].min(),  # type: ignore[arg-type]
         end=times["to"].max(),  # type: ignore[arg-type]
-        step=max(_step(first, missing[0]), _step(second, missing[1])),
+        step=max(step_of(first, missing[0]), step_of(second, missing[1])),
         series=times.height,
         alone=(
             listed[0].join(listed[1], on=SERIES, how="anti").height,
@@ -110,7 +110,7 @@ def _within(verdicts: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     return joined.filter(inside).select(verdicts.columns)
 
 
-def _step(verdicts: pl.DataFrame, sparse: bool) -> int:
+def step_of(verdicts: pl.DataFrame, sparse: bool) -> int:
     """Time between two windows of a series, milliseconds: the most frequent one; of news only, the shortest one."""
     gaps = verdicts.select(gap=pl.col("window_end").diff().over(SERIES)).drop_nulls().filter(pl.col("gap") > 0)["gap"]
     found = gaps.min() if sparse else gaps.mode().min()

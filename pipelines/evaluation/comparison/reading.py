@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import orjson
 import polars as pl
@@ -40,7 +41,8 @@ def judged_by(version: Version, settings: Settings, *, indices: bool = False) ->
         NewnormalError: ``TOPIC_UNKNOWN``, ``KAFKA_READ_FAILED``; ``VERSION_EMPTY`` if it has no verdicts.
     """
     if indices:
-        raw, where = _indexed(settings), f"{settings.index}-*"
+        patterns = ",".join(Partition(settings.index, 0).patterns)
+        raw, where = indexed(settings, patterns), f"{settings.index}-*"
     else:
         where = settings.reads(topics.NOVELTIES)
         raw = (message.value() or b"" for message in content(settings.kafka.bootstrap or "", where))
@@ -100,10 +102,18 @@ def _of_topic(settings: Settings, name: str) -> list[bytes]:
         raise
 
 
-def _indexed(settings: Settings) -> Iterator[bytes]:
-    """The documents in the indices of a version, which hold the last revision of each verdict."""
+def indexed(settings: Settings, index: str, query: dict[str, Any] | None = None) -> Iterator[bytes]:
+    """The documents in indices of verdicts, which hold the last revision of each; with the fields of `SCHEMA`.
+
+    Args:
+        settings: The settings, with the address of Elasticsearch filled in.
+        index: Names or patterns of indices, or an alias.
+        query: What the documents must match, in the query language of Elasticsearch; ``None``: all.
+    """
     names = [Novelty.model_fields[name].alias or name for name in SCHEMA.names()]
+    body = None if query is None else {"query": query}
     with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=60) as client:
-        patterns = ",".join(Partition(settings.index, 0).patterns)
-        found = scan(client, index=patterns, source=names, size=_PAGE, ignore_unavailable=True, allow_no_indices=True)
+        found = scan(
+            client, body, index=index, source=names, size=_PAGE, ignore_unavailable=True, allow_no_indices=True
+        )
         yield from (orjson.dumps(document["_source"]) for document in found)

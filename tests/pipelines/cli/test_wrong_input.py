@@ -94,8 +94,8 @@ RIGHT = {
 """A right value of each parameter that some command cannot do without, by its name."""
 
 MORE = {
-    ("rule", "add"): ["--report"], ("example",): ["--live"], ("deadletter", "retry"): ["--all"],
-    ("topology", "place"): ["--on", "host"],
+    ("rule", "add"): ["--report"], ("rule", "try"): ["--report"], ("example",): ["--live"],
+    ("deadletter", "retry"): ["--all"], ("topology", "place"): ["--on", "host"],
 }  # fmt: skip
 """What else makes a command line right."""
 

@@ -1,0 +1,62 @@
+"""Says in a few lines what a rule would have removed and added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from engine.spec.duration import iso
+from pipelines.evaluation.rule_trial.trial import Trial, by_severity
+
+
+def trial_lines(trial: Trial) -> Iterator[str]:
+    """What a rule would have done: what is stored of the time, counts, examples, and what cannot be said."""
+    known = trial.stored
+    yield f"from {iso(trial.start)} until {iso(trial.end)}"
+    if known.verdicts_from > trial.start:
+        yield f"  verdicts are stored from {iso(known.verdicts_from)} on; nothing is known of the time before"
+    if known.values_needed:
+        yield "  " + _values(trial)
+    before = trial.alarms.filter(trial.alarms["outcome"] != "new").height
+    gone, new = trial.count("gone"), trial.count("new")
+    yield f"removed: {gone} of {before} alarms ({trial.windows[0]} windows){_listed(trial.severities('gone'))}"
+    if gone:
+        true, false = trial.count("gone", "true"), trial.count("gone", "false_alarm")
+        rest = gone - true - false
+        yield f"  by labels: {true} true alarms lost, {false} false alarms spared, {rest} without a label"
+        lost, smaller = trial.incidents
+        yield f"  incidents: {len(lost)} with all their series{_listed(by_severity(lost))}; {len(smaller)} in part"
+    yield f"added: {new} alarms ({trial.windows[1]} windows){_listed(trial.severities('new'))}"
+    if trial.undecided:
+        which = f"{trial.undecided} joined alarms of these machines (_machine)"
+        yield f"not counted: {which}, which may be judged otherwise without what is removed"
+    if trial.rule.skip_learning or trial.rule.weekend:
+        yield "not counted: what follows from what the models would have learned otherwise; a replay says it"
+    if trial.examples:
+        yield f"examples, {len(trial.examples)} of {gone + new}:"
+    for each in trial.examples:
+        yield "  " + _example(each)
+
+
+def _values(trial: Trial) -> str:
+    """From when on quiet windows are known."""
+    begin = trial.stored.values_from
+    if begin is None:
+        return "Kafka has no values of such windows, so only what the rule adds to stored verdicts is counted"
+    if begin > trial.start:
+        return f"values of quiet windows are in Kafka from {iso(begin)} on; what the rule adds before is not counted"
+    return "values of quiet windows are those in Kafka"
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ": " + ", ".join(f"{number} {name}" for name, number in counts.items()) if counts else ""
+
+
+def _example(each: dict[str, Any]) -> str:
+    label = {"true": ", labelled true", "false_alarm": ", labelled a false alarm"}.get(each["label"], "")
+    score = "" if each["score"] is None else f", score {each['score']:.0f}"
+    values = "" if each["actual"] is None else f", value {each['actual']:g}"
+    usual = "" if each["typical"] is None else f" (typical {each['typical']:g})"
+    return (
+        f"{each['outcome']}: {each['metric']} of {each['entity']} at {iso(each['from'])}{score}{values}{usual}{label}"
+    )

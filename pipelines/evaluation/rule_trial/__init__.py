@@ -1,0 +1,1 @@
+"""Tries a rule on the past: what it would have removed and added, from what is stored."""

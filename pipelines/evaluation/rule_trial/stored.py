@@ -1,0 +1,165 @@
+"""Reads what a rule can change: stored verdicts from Elasticsearch, and windows without one from the topic `features`.
+
+The indices keep the final verdicts for longest. Unless `detector.emit` is ``all``, most quiet windows are not among
+them; a rule that reports quiet windows is tried on their values in `features`, as far back as Kafka keeps these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from engine.kafka.content import content
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.globs import wildcard
+from pipelines.contracts.records import Incident, Rule
+from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
+from pipelines.contracts.settings import Settings
+from pipelines.evaluation.comparison.reading import indexed
+from pipelines.evaluation.comparison.verdicts import SCHEMA, WINDOW, final
+from pipelines.jobs.detectors.rules import effects
+from pipelines.jobs.detectors.rules_in_force import RuleInForce
+from pipelines.query.recent_windows import windows_of
+
+_MOST = 1_000_000
+"""So many verdicts or windows are read at most: it bounds the memory."""
+_INCIDENTS = 10_000
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of the time for which a rule is tried.
+
+    Attributes:
+        verdicts: Of the series that the rule matches, and of their machines as a whole: all news, and the other windows
+            that it would report; the columns `SCHEMA`. A window of which only the value is stored has no score.
+        incidents: The incidents of that time.
+        verdicts_from: End of the first window with a verdict of any series, epoch milliseconds.
+        values_from: Start of the first window of which Kafka still has the value; ``None`` if it was not needed, or
+            there is none.
+        values_needed: True if quiet windows without a verdict count.
+    """
+
+    verdicts: pl.DataFrame
+    incidents: Sequence[Incident]
+    verdicts_from: int
+    values_from: int | None
+    values_needed: bool
+
+
+def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = _MOST) -> Stored:
+    """What is stored of the windows that a rule matches and that overlap a time.
+
+    Args:
+        rule: The rule.
+        start: First instant, epoch milliseconds.
+        end: Last instant, exclusive.
+        settings: The settings, with the servers' addresses filled in.
+        most: So many verdicts or windows are read at most.
+
+    Raises:
+        NewnormalError: ``VERSION_EMPTY`` if no verdict of that time is stored; ``USAGE_INVALID`` if there are more than
+            ``most``; ``KAFKA_READ_FAILED``.
+        elasticsearch.ApiError: Elasticsearch refuses; a `TransportError` if it does not answer.
+    """
+    time = _time(start, end)
+    query = {"bool": {"filter": [*time, *_of_rule(rule)]}}
+    with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=60) as client:
+        there: dict[str, Any] = {"index": settings.alias, "ignore_unavailable": True, "allow_no_indices": True}
+        first = {"first": {"min": {"field": "@timestamp"}}}
+        reply = client.search(**there, size=0, aggs=first, query={"bool": {"filter": time}})
+        began = reply.get("aggregations", {}).get("first", {}).get("value")
+        if began is None:
+            what, accepted = "no verdict is stored of that time", "a time of which the indices have verdicts"
+            raise NewnormalError("VERSION_EMPTY", what, settings.alias, accepted, "the rule was not tried")
+        _refuse_more_than(most, int(client.count(**there, query=query)["count"]))
+        found = client.search(
+            index=settings.incident_alias, ignore_unavailable=True, allow_no_indices=True, size=_INCIDENTS,
+            query={"bool": {"filter": [
+                {"range": {"event.start": {"lt": end, "format": "epoch_millis"}}},
+                {"range": {"updated": {"gte": start, "format": "epoch_millis"}}},
+            ], "must_not": [{"term": {"incident.state": "merged"}}]}},
+        )  # fmt: skip
+    incidents = [Incident.model_validate(hit["_source"]) for hit in found["hits"]["hits"]]
+    verdicts, _ = final(indexed(settings, settings.alias, query))
+    if not rule.report or settings.detector.emit == "all":
+        return Stored(verdicts, incidents, int(began), None, False)
+    values, values_from = _quiet(rule, start, end, settings, most)
+    verdicts = pl.concat([verdicts, values.join(verdicts, on=WINDOW, how="anti")]).sort(WINDOW)
+    return Stored(verdicts, incidents, int(began), values_from, True)
+
+
+def _time(start: int, end: int) -> list[dict[str, Any]]:
+    return [
+        {"range": {"@timestamp": {"gt": start, "format": "epoch_millis"}}},
+        {"range": {"window_start": {"lt": end, "format": "epoch_millis"}}},
+    ]
+
+
+def _of_rule(rule: Rule) -> list[dict[str, Any]]:
+    """What a verdict must be so that the rule can change it: news, or one whose value the rule would report."""
+    clauses: list[dict[str, Any]] = []
+    if rule.entity != "*":
+        clauses.append({"wildcard": {"host.name": {"value": wildcard(rule.entity)}}})
+    if rule.metric != "*":
+        joined = [{"term": {"metric": JOINED}}]
+        clauses.append(_either([{"wildcard": {"metric": {"value": wildcard(rule.metric)}}}, *joined]))
+    limits = {name: limit for name, limit in (("gt", rule.above), ("lt", rule.below)) if limit is not None}
+    if rule.report and not limits:
+        return clauses
+    either: list[dict[str, Any]] = [{"terms": {"kind": list(NEWS_KINDS)}}]
+    if rule.report:
+        either.append({"range": {"actual": limits}})
+    return [*clauses, _either(either)]
+
+
+def _either(clauses: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def _quiet(rule: Rule, start: int, end: int, settings: Settings, most: int) -> tuple[pl.DataFrame, int | None]:
+    """The windows in `features` that the rule applies to, as quiet verdicts; and the start of the first window of any.
+
+    Those of logs are not there.
+    """
+    first: list[int] = []
+    count = 0
+
+    def wanted(rows: pl.DataFrame) -> pl.DataFrame:
+        nonlocal count
+        first.append(int(rows["window_start"].min()))  # type: ignore[arg-type]
+        within = rows.filter(pl.col("window_end") > start, pl.col("window_start") < end)
+        effect = effects([RuleInForce(rule, start, end)], within)
+        concerned = pl.Series(effect.concerned[0][1]) if effect else pl.lit(value=False)
+        chosen = within.filter(concerned | (pl.col("revision") > 0))
+        count += chosen.height
+        _refuse_more_than(most, count)
+        return chosen
+
+    messages = content(settings.kafka.bootstrap or "", settings.topic(topics.FEATURES))
+    try:
+        rows = windows_of((message.value() or b"" for message in messages), rule.entity, rule.metric, wanted)
+    except NewnormalError as error:
+        if error.code != "TOPIC_UNKNOWN":
+            raise
+        rows = pl.DataFrame()
+    if not rows.height:
+        return pl.DataFrame(schema=SCHEMA), min(first, default=None)
+    known = rows.with_columns(actual="value", kind=pl.lit("normal"))
+    columns = [
+        (pl.col(name) if name in (*WINDOW, "actual", "kind") else pl.lit(None)).cast(type_).alias(name)
+        for name, type_ in SCHEMA.items()
+    ]
+    return known.select(columns), min(first)
+
+
+def _refuse_more_than(most: int, count: int) -> None:
+    if count > most:
+        what = f"the rule concerns more than {most:,} stored windows of that time"
+        accepted = "a shorter time (--from, --until), or narrower --entity, --metric or limits"
+        raise NewnormalError("USAGE_INVALID", what, "rule try", accepted, "the rule was not tried")
