@@ -19,16 +19,16 @@ def trial_lines(trial: Trial) -> Iterator[str]:
         yield "  " + _values(trial)
     before = trial.alarms.filter(trial.alarms["outcome"] != "new").height
     gone, new = trial.count("gone"), trial.count("new")
-    yield f"removed: {gone} of {before} alarms ({trial.windows[0]} windows){_listed(trial.severities('gone'))}"
+    yield f"removed: {gone} of {before} alarms ({_n(trial.windows[0], 'window')}){_listed(trial.severities('gone'))}"
     if gone:
         true, false = trial.count("gone", "true"), trial.count("gone", "false_alarm")
         rest = gone - true - false
-        yield f"  by labels: {true} true alarms lost, {false} false alarms spared, {rest} without a label"
+        yield f"  by labels: {_n(true, 'true alarm')} lost, {_n(false, 'false alarm')} spared, {rest} without a label"
         lost, smaller = trial.incidents
         yield f"  incidents: {len(lost)} with all their series{_listed(by_severity(lost))}; {len(smaller)} in part"
-    yield f"added: {new} alarms ({trial.windows[1]} windows){_listed(trial.severities('new'))}"
+    yield f"added: {_n(new, 'alarm')} ({_n(trial.windows[1], 'window')}){_listed(trial.severities('new'))}"
     if trial.undecided:
-        which = f"{trial.undecided} joined alarms of these machines (_machine)"
+        which = f"{_n(trial.undecided, 'joined alarm')} of these machines (_machine)"
         yield f"not counted: {which}, which may be judged otherwise without what is removed"
     if trial.rule.skip_learning or trial.rule.weekend:
         yield "not counted: what follows from what the models would have learned otherwise; a replay says it"
@@ -46,6 +46,10 @@ def _values(trial: Trial) -> str:
     if begin > trial.start:
         return f"values of quiet windows are in Kafka from {iso(begin)} on; what the rule adds before is not counted"
     return "values of quiet windows are those in Kafka"
+
+
+def _n(number: int, of: str) -> str:
+    return f"{number} {of}" if number == 1 else f"{number} {of}s"
 
 
 def _listed(counts: dict[str, int]) -> str:

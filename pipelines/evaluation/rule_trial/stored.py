@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from elasticsearch import Elasticsearch
 
 from engine.kafka.content import content
+from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
@@ -26,8 +28,8 @@ from pipelines.jobs.detectors.rules import effects
 from pipelines.jobs.detectors.rules_in_force import RuleInForce
 from pipelines.query.recent_windows import windows_of
 
-_MOST = 1_000_000
-"""So many verdicts or windows are read at most: it bounds the memory."""
+_MOST = 300_000
+"""So many verdicts or windows are read at most: it bounds memory and time."""
 _INCIDENTS = 10_000
 
 
@@ -39,7 +41,7 @@ class Stored:
         verdicts: Of the series that the rule matches, and of their machines as a whole: all news, and the other windows
             that it would report; the columns `SCHEMA`. A window of which only the value is stored has no score.
         incidents: The incidents of that time.
-        verdicts_from: End of the first window with a verdict of any series, epoch milliseconds.
+        verdicts_from: End of the first window of any series and any time with a verdict, epoch milliseconds.
         values_from: Start of the first window of which Kafka still has the value; ``None`` if it was not needed, or
             there is none.
         values_needed: True if quiet windows without a verdict count.
@@ -71,27 +73,49 @@ def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = _MO
     query = {"bool": {"filter": [*time, *_of_rule(rule)]}}
     with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=60) as client:
         there: dict[str, Any] = {"index": settings.alias, "ignore_unavailable": True, "allow_no_indices": True}
-        first = {"first": {"min": {"field": "@timestamp"}}}
-        reply = client.search(**there, size=0, aggs=first, query={"bool": {"filter": time}})
-        began = reply.get("aggregations", {}).get("first", {}).get("value")
-        if began is None:
-            what, accepted = "no verdict is stored of that time", "a time of which the indices have verdicts"
-            raise NewnormalError("VERSION_EMPTY", what, settings.alias, accepted, "the rule was not tried")
+        began = _begin(client, there, time)
         _refuse_more_than(most, int(client.count(**there, query=query)["count"]))
-        found = client.search(
-            index=settings.incident_alias, ignore_unavailable=True, allow_no_indices=True, size=_INCIDENTS,
-            query={"bool": {"filter": [
-                {"range": {"event.start": {"lt": end, "format": "epoch_millis"}}},
-                {"range": {"updated": {"gte": start, "format": "epoch_millis"}}},
-            ], "must_not": [{"term": {"incident.state": "merged"}}]}},
-        )  # fmt: skip
-    incidents = [Incident.model_validate(hit["_source"]) for hit in found["hits"]["hits"]]
+        incidents = _incidents(client, start, end, settings)
     verdicts, _ = final(indexed(settings, settings.alias, query))
     if not rule.report or settings.detector.emit == "all":
-        return Stored(verdicts, incidents, int(began), None, False)
+        return Stored(verdicts, incidents, began, None, False)
     values, values_from = _quiet(rule, start, end, settings, most)
     verdicts = pl.concat([verdicts, values.join(verdicts, on=WINDOW, how="anti")]).sort(WINDOW)
-    return Stored(verdicts, incidents, int(began), values_from, True)
+    return Stored(verdicts, incidents, began, values_from, True)
+
+
+def _begin(client: Elasticsearch, there: dict[str, Any], time: list[dict[str, Any]]) -> int:
+    """End of the first window with a verdict, if there are verdicts of a time."""
+    bounds = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
+    reply = client.search(**there, size=0, aggs={**bounds, "within": {"filter": {"bool": {"filter": time}}}})
+    found = reply.get("aggregations", {})
+    if found and found["within"]["doc_count"]:
+        return int(found["first"]["value"])
+    what = "no verdict is stored of that time"
+    known = bool(found) and found["first"]["value"] is not None
+    accepted = (
+        f"from {iso(int(found['first']['value']))} to {iso(int(found['last']['value']))}" if known else "any verdict"
+    )
+    raise NewnormalError("VERSION_EMPTY", what, there["index"], accepted, "the rule was not tried")
+
+
+def _incidents(client: Elasticsearch, start: int, end: int, settings: Settings) -> list[Incident]:
+    """The incidents that lasted in a time, without what is not needed of them."""
+    lasted: list[dict[str, Any]] = [
+        {"range": {"event.start": {"lt": end, "format": "epoch_millis"}}},
+        {"range": {"updated": {"gte": start, "format": "epoch_millis"}}},
+    ]
+    found = client.search(
+        index=settings.incident_alias,
+        ignore_unavailable=True,
+        allow_no_indices=True,
+        query={"bool": {"filter": lasted, "must_not": [{"term": {"incident.state": "merged"}}]}},
+        size=_INCIDENTS,
+        track_total_hits=True,
+        source_excludes=["machines", "metrics", "candidates", "log_changes"],
+    )["hits"]
+    _refuse_more_than(_INCIDENTS, int(found["total"]["value"]), "incidents")
+    return [Incident.model_validate(hit["_source"]) for hit in found["hits"]]
 
 
 def _time(start: int, end: int) -> list[dict[str, Any]]:
@@ -158,8 +182,8 @@ def _quiet(rule: Rule, start: int, end: int, settings: Settings, most: int) -> t
     return known.select(columns), min(first)
 
 
-def _refuse_more_than(most: int, count: int) -> None:
+def _refuse_more_than(most: int, count: int, of: str = "windows") -> None:
     if count > most:
-        what = f"the rule concerns more than {most:,} stored windows of that time"
+        what = f"the rule concerns more than {most:,} stored {of} of that time"
         accepted = "a shorter time (--from, --until), or narrower --entity, --metric or limits"
         raise NewnormalError("USAGE_INVALID", what, "rule try", accepted, "the rule was not tried")

@@ -21,7 +21,8 @@ from engine.kafka.admin import ensure_topics
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, Novelty, Rule
+from pipelines.contracts.records import Features, Incident, Label, Novelty, Rule
+from pipelines.contracts.records.incident import AffectedSeries
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation.rule_trial.stored import stored
 from pipelines.jobs.detectors.metrics.detection import Detection
@@ -72,23 +73,41 @@ def site(endpoints: Endpoints) -> Iterator[Settings]:
     written = [SinkDocument(_document(row)) for row in judged().filter(reported()).iter_rows(named=True)]
     assert sink.write(written).indexed == len(written) > 4
     sink.close()
+    sink = Sink(SinkConfig.of_incidents(settings, endpoints.elasticsearch_url), Incident)
+    assert sink.write([SinkDocument(_incident().to_json())]).indexed == 1
+    sink.close()
     topic = settings.topic(topics.FEATURES)
     ensure_topics(endpoints.bootstrap, {topic: topics.config(topics.FEATURES)}, 2, 1)
     producer = Producer({"bootstrap.servers": endpoints.bootstrap})
     late = values().filter(pl.col("window_start") >= T0 + (WINDOWS - KEPT) * STEP)
     for (start,), rows in late.group_by("window_start", maintain_order=True):
         table = pa.Table.from_pylist([_features(row) for row in rows.iter_rows(named=True)], Features.arrow_schema())
-        producer.produce(topic, columnar.encode(table, NOW), partition=int(start) // STEP % 2)  # type: ignore[arg-type]
+        producer.produce(topic, columnar.encode(table, NOW), partition=int(start) // STEP % 2)
     assert producer.flush(30) == 0
     yield settings
     with Elasticsearch(endpoints.elasticsearch_url) as client:
-        client.indices.delete(index=[*client.indices.get_alias(name=settings.alias)])
-        client.indices.delete_index_template(name=f"newnormal-{settings.index}")
+        for alias, index in ((settings.alias, settings.index), (settings.incident_alias, settings.incident_index)):
+            client.indices.delete(index=[*client.indices.get_alias(name=alias)])
+            client.indices.delete_index_template(name=f"newnormal-{index}")
+
+
+def _incident() -> Incident:
+    """An incident of the one value that was unusually low."""
+    start = T0 + 110 * STEP
+    low = AffectedSeries(
+        entity="web-1", metric="latency", kind="anomaly", since=start, reported=start + STEP, end=start + STEP,
+        record_score=90, change="less",
+    )  # fmt: skip
+    return Incident(
+        id="low", site="default", status="resolved", severity="major", severity_score=60, record_score=90, message="m",
+        machine_count=1, series_count=1, open_series=0, series=[low], opened=start + STEP, start=start,
+        updated=start + 2 * STEP, end=start + STEP,
+    )  # fmt: skip
 
 
 def _document(row: dict[str, Any]) -> bytes:
-    kept = ("entity", "metric", "window_start", "window_end", "kind", "record_score", "probability", "actual")
-    kept += ("typical", "since", "incident_state", "revision")
+    kept = ["entity", "metric", "window_start", "window_end", "kind", "record_score", "probability", "actual"]
+    kept += ["typical", "since", "incident_state", "revision"]
     names = {Novelty.model_fields[name].alias or name: name for name in kept}
     return json.dumps({alias: row[name] for alias, name in names.items() if row[name] is not None}).encode()
 
@@ -121,12 +140,15 @@ def test_what_would_have_been_removed_is_what_the_detector_does_not_tell_with_th
     found = json.loads(out)
     assert found["removed"]["windows"] == len(was - is_) and found["added"]["windows"] == 0
     assert found["removed"]["true_alarms"] == 1
+    assert (found["removed"]["incidents"], found["removed"]["incident_severities"]) == (1, {"major": 1})
     first = found["examples"][0]
     assert (first["from"], first["label"], first["actual"]) == (iso(down), "true", 5.0)
     assert control_topics.rules(here) == []
     code, out, _ = run("rule", "try", "slower", "--metric", "lat*", "--only", "up")
     assert code == 0
-    assert "removed: " in out and "1 true alarms lost" in out and "nothing is known of the time before" in out
+    assert "removed: " in out and "1 true alarm lost" in out and "nothing is known of the time before" in out
+    _, out, _ = run("rule", "try", "slower", "--metric", "lat*", "--only", "up", "--from", iso(down - STEP))
+    assert "removed: 1 of " in out and "nothing is known" not in out
 
 
 def test_what_would_have_been_added_is_counted_as_far_back_as_kafka_has_the_values(here: Settings, run: Run) -> None:
@@ -145,8 +167,10 @@ def test_what_would_have_been_added_is_counted_as_far_back_as_kafka_has_the_valu
 
 
 def test_a_time_of_which_nothing_is_stored_is_said(here: Settings, run: Run) -> None:
+    first = int(judged().filter(reported())["window_end"].min())  # type: ignore[arg-type]
     code, out, err = run("rule", "try", "r", "--skip-result", "--from", "-30d", "--until", "-20d")
     assert code != 0 and out == ""
+    assert f"from {iso(first)} to" in " ".join(err.split())
     assert "VERSION_EMPTY" in err and "no verdict is stored of that time" in " ".join(err.split())
 
 

@@ -24,7 +24,6 @@ from pipelines.jobs.detectors.worst import last_revisions
 STEP, WINDOWS = 10_000, 600
 END = WINDOWS * STEP
 ALARMS = ("anomaly", "state_change", "new_normal", "absence")
-Alarm = tuple[str, str, int, int]
 
 
 def values(seed: int) -> pl.DataFrame:
@@ -76,14 +75,14 @@ def outcomes(*sides: pl.DataFrame) -> tuple[int, int]:
                 own.append((begin, row["window_end"], side if news else None))
             elif state == "closed" and since is not None:
                 own.append((begin, start, None))
-    found = []
+    found: list[set[int | None]] = []
     for series in spans.values():
         reach = -END
-        for begin, end, side in sorted(series, key=lambda span: span[:2]):
+        for begin, end, whose in sorted(series, key=lambda span: span[:2]):
             if begin - reach >= CALM * STEP:
                 found.append(set())
             reach = max(reach, end)
-            found[-1] |= {side} - {None}
+            found[-1] |= {whose} - {None}
     return found.count({0}), found.count({1})
 
 
@@ -176,7 +175,7 @@ def test_labels_say_which_of_the_removed_alarms_were_true() -> None:
     assert {each["label"] for each in found.examples[:2]} == {"true"}
     lines = list(trial_lines(found))
     assert "removed: 5 of 5 alarms (5 windows): 5 critical" in lines
-    assert "  by labels: 2 true alarms lost, 1 false alarms spared, 2 without a label" in lines
+    assert "  by labels: 2 true alarms lost, 1 false alarm spared, 2 without a label" in lines
 
 
 def incident(name: str, *series: tuple[str, int, int], count: int | None = None) -> Incident:
