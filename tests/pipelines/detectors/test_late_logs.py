@@ -21,10 +21,10 @@ from engine.vectorized.build import build
 from pipelines.contracts import topics
 from pipelines.contracts.records import Label, LogFeatures
 from pipelines.contracts.settings import DetectorSettings, load
+from pipelines.jobs.chain import JOBS
 from pipelines.jobs.detectors.detect_operator import Detect
 from pipelines.jobs.detectors.job import log_detector
 from pipelines.jobs.detectors.logs.judging import Logs
-from pipelines.jobs.links import CHAIN
 
 T0, STEP, PARTITIONS = 1_800_000_000_000, 10_000, 4
 HOSTS = [f"h{number}" for number in range(8)]
@@ -95,7 +95,7 @@ def test_a_label_for_the_log_of_a_machine_counts_whenever_it_comes(comes: int) -
 
 def test_every_job_that_may_get_something_too_late_has_a_topic_for_it() -> None:
     settings = load()
-    jobs = [link.build(settings) for link in CHAIN if link.build]
+    jobs = [build_job(settings) for build_job in JOBS.values()]
     assert {job.name for job in jobs if not isinstance(job.processor, PassThrough)} == {
         "extractor",
         "templates",
