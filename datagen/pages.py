@@ -10,11 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.telemetry import MetricKind
+from pipelines.contracts.web_answers import AS_IT_IS, whole
 
 Samples = list[tuple[str, float, MetricKind]]
 """Names, values and kinds of metrics."""
 
 _SECONDS = 2.0
+_MOST_BYTES = 16_000_000
 _SUMMED, _SUMS = ("histogram", "summary"), ("_count", "_sum", "_bucket")
 
 
@@ -36,15 +38,14 @@ class Pages:
                 accepted = "an address such as http://127.0.0.1:8880/metrics"
                 raise NewnormalError("SETTING_INVALID", url, "agent --scrape", accepted, "nothing was started")
         self._urls, self._tell, self._failing = urls, tell, set[str]()
-        self._client = httpx.Client(timeout=_SECONDS, trust_env=False)
+        self._client = httpx.Client(timeout=_SECONDS, trust_env=False, headers=AS_IT_IS)
 
     def samples(self) -> Samples:
         """The samples of all pages that can be read now."""
         read: Samples = []
         for url in self._urls:
             try:
-                answer = self._client.get(url).raise_for_status()
-                read += samples_of(answer.text, str(urlsplit(url).port or ""))
+                read += samples_of(self._text(url), str(urlsplit(url).port or ""))
             except (httpx.HTTPError, ValueError) as error:
                 if url not in self._failing:
                     self._failing.add(url)
@@ -54,6 +55,11 @@ class Pages:
                     self._failing.remove(url)
                     self._tell(f"{url} is read again")
         return read
+
+    def _text(self, url: str) -> str:
+        with self._client.stream("GET", url) as answer:
+            answer.raise_for_status()
+            return whole(answer, _MOST_BYTES, _SECONDS).decode()
 
 
 def samples_of(text: str, port: str = "") -> Samples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -12,6 +13,7 @@ from datagen.jsonlines import to_json
 from datagen.pages import Pages
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry
+from tests.endless_answers import endless
 
 NOW = 1_800_000_000_000
 
@@ -66,3 +68,12 @@ def test_what_is_no_address_is_refused(wrong: str) -> None:
     with pytest.raises(NewnormalError) as error:
         Pages([wrong], print)
     assert error.value.code == "SETTING_INVALID"
+
+
+@pytest.mark.parametrize(("part", "pause"), [(b"level 1\n" * 100_000, 0.0), (b"level 1\n", 0.05)], ids=["fast", "slow"])
+def test_a_page_without_an_end_is_left_out_after_a_bound_of_bytes_and_of_time(part: bytes, pause: float) -> None:
+    said = list[str]()
+    with endless(part, pause) as url:
+        began = time.monotonic()
+        assert Pages([f"{url}/metrics"], said.append).samples() == []
+    assert time.monotonic() - began < 10 and "it has" in said[0]

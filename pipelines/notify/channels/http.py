@@ -14,6 +14,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.contracts.settings.channels import HttpChannel, OpsgenieChannel, PagerDutyChannel
+from pipelines.contracts.web_answers import AS_IT_IS, beginning
 from pipelines.notify.channels.sending import TIMEOUT, SendError
 from pipelines.notify.secrets import secret
 
@@ -60,13 +61,14 @@ def ask(
     Raises:
         SendError: If it was not taken.
     """
-    sent = {"Content-Type": "application/json", "User-Agent": "newnormal", **headers}
+    sent = {"Content-Type": "application/json", "User-Agent": "newnormal", **AS_IT_IS, **headers}
     where = f"channel {name}, {_shown(url)}"
     try:
-        answer = httpx.request(method, url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT)
+        with httpx.stream(method, url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT) as answer:
+            text = beginning(answer, _LOOKED_AT, TIMEOUT).decode(errors="replace")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
         raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, secrets), where) from None
-    reply = f"{answer.status_code} {_without(answer.text, secrets)}".strip()
+    reply = f"{answer.status_code} {_without(text, secrets)}".strip()
     if answer.is_success:
         return f"{where} answered {reply}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from pipelines.notify.left import LeftMails
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import LastReport, News
 from pipelines.notify.trial import try_channel
+from tests.endless_answers import endless
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident
 
 HOSTILE = incident(message="<!channel> & \x1b[2J\r\nBcc: all@example.org", note="${x}")
@@ -241,3 +243,12 @@ def test_a_message_of_an_incident_without_causes_has_no_gaps() -> None:
     given = settings(kind="webhook", url="http://127.0.0.1:9", text="$cause|$link|$severity\n$note\n$cause\n$severity")
     made: Message = single(News(bare, "opened"), given.channels["night"], given, "v1")
     assert made.text == "|https://console.example.org/#incident/aaa|critical\ncritical"
+
+
+@pytest.mark.parametrize(("part", "pause"), [(b"ok" * 1_000_000, 0.0), (b"ok", 0.5)], ids=["fast", "slow"])
+def test_an_answer_without_an_end_is_an_answer(part: bytes, pause: float) -> None:
+    """The status says that the message was taken; sent again, it would come twice."""
+    with endless(part, pause) as url:
+        began = time.monotonic()
+        assert "answered 200 ok" in send(settings(kind="webhook", url=url), News(incident(), "opened"))
+    assert time.monotonic() - began < 25

@@ -21,6 +21,7 @@ from pipelines.query.view.part import Part
 from pipelines.query.view.scores.endpoint import Endpoint
 from pipelines.query.view.scores.sender import Sender
 from pipelines.query.view.scores.sent import Sent, sent
+from tests.endless_answers import endless
 from tests.pipelines.query.remote_write_receiver import Receiver
 from tests.pipelines.query.stored_scores import STEP, T0, Labels, Stored, expected, history, said
 from tests.pipelines.query.view_topics import until
@@ -157,6 +158,14 @@ def test_a_file_without_a_header_stops_the_start(tmp_path: Path) -> None:
         Endpoint(load().scores.model_copy(update=given))
     assert caught.value.code == "LOGIN_FILE"
     assert sent(tmp_path) is None
+
+
+def test_a_receiver_whose_answer_has_no_end_has_taken_a_request() -> None:
+    with (
+        endless(b"ok" * 1_000_000, 0.0) as url,
+        Endpoint(load().scores.model_copy(update={"remote_write_url": url})) as endpoint,
+    ):
+        assert endpoint.post(b"") == ""
 
 
 def test_doctor_finds_a_receiver_that_does_not_answer_one_that_refuses_and_that_nobody_pushes(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from engine.printing import visible
 from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.settings import ScoresSettings
 from pipelines.contracts.settings.logins.secret_file import line_of, refusal
+from pipelines.contracts.web_answers import AS_IT_IS, beginning
 from pipelines.query.view.scores.requests import HEADERS
 
 _SECONDS = 30.0
-_SHOWN = 200
+_SHOWN, _LOOKED_AT = 200, 4_000
 _MOST_WAIT = 300.0
 
 
@@ -46,7 +47,7 @@ class Endpoint:
     def __init__(self, settings: ScoresSettings) -> None:
         self._url = settings.remote_write_url or ""
         self._key = authorization(settings)
-        headers = {**HEADERS, "User-Agent": "newnormal"}
+        headers = {**HEADERS, **AS_IT_IS, "User-Agent": "newnormal"}
         headers |= {"Authorization": self._key} if self._key else {}
         headers |= {"X-Scope-OrgID": settings.remote_write_tenant} if settings.remote_write_tenant else {}
         self._client = httpx.Client(headers=headers, timeout=_SECONDS)
@@ -59,12 +60,13 @@ class Endpoint:
             specification of remote write says.
         """
         try:
-            answer = self._client.post(self._url, content=body)
+            with self._client.stream("POST", self._url, content=body) as answer:
+                text = beginning(answer, _LOOKED_AT, _SECONDS).decode(errors="replace")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise AgainError(self._without(str(error) or type(error).__name__)) from None
         if answer.is_success:
             return ""
-        reason = f"it answered {answer.status_code} {self._without(answer.text)}".strip()
+        reason = f"it answered {answer.status_code} {self._without(text)}".strip()
         if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
             raise AgainError(reason, retry_after(answer.headers.get("Retry-After", ""), _MOST_WAIT))
         return reason
@@ -77,7 +79,7 @@ class Endpoint:
         self._client.close()
 
     def _without(self, text: str) -> str:
-        return visible(redacted(text[:4_000], (self._key,))[:_SHOWN])
+        return visible(redacted(text[:_LOOKED_AT], (self._key,))[:_SHOWN])
 
 
 def authorization(settings: ScoresSettings) -> str | None:
