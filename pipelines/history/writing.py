@@ -94,7 +94,7 @@ def _cuts(times: np.ndarray, most: int, end: int) -> list[int]:
     """Instants between which about so many records lie, and the end; records of one instant stay together.
 
     >>> _cuts(np.array([1, 2, 2, 3, 4, 4]), 2, 9)
-    [2, 4, 9]
+    [2, 3, 4, 9]
     """
     inside = np.unique(times[most - 1 :: most]) if len(times) > most else np.zeros(0, np.int64)
     return [*(int(cut) for cut in inside if times[0] < cut < end), end]

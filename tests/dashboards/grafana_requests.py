@@ -31,12 +31,11 @@ def requests(
         variables = [each for each in dashboard["templating"]["list"] if "allValue" in each]
         values = {each["name"]: each["allValue"] for each in variables} | dict(chosen or {})
         for panel in dashboard["panels"]:
-            (target,) = panel["targets"]
-            if target["datasource"]["type"] != "elasticsearch":
-                continue
-            source = known[target["datasource"]["uid"]]
             bar = max(when.interval(), panel.get("interval", "0s"), key=duration_ms)
-            found.append(_request(dashboard["title"], panel["title"], target, source, values, when, bar))
+            for target in panel["targets"]:
+                if target["datasource"]["type"] == "elasticsearch":
+                    source = known[target["datasource"]["uid"]]
+                    found.append(_request(dashboard["title"], panel["title"], target, source, values, when, bar))
     return found
 
 

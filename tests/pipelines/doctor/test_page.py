@@ -26,4 +26,4 @@ def test_the_symptoms_lead_to_codes_that_exist_and_each_finding_is_in_the_table_
 def test_each_finding_says_what_it_means_and_what_to_do() -> None:
     assert all(kind.means and kind.do for kind in KINDS.values())
     subjects = {kind.subject for kind in KINDS.values()}
-    assert subjects == {"Environment", "Jobs", "Kafka", "Elasticsearch", "Notifications"}
+    assert subjects == {"Environment", "Jobs", "Kafka", "Elasticsearch", "Notifications", "Scores for Prometheus"}
