@@ -28,9 +28,11 @@ def secret_values() -> list[str]:
             with suppress(ValueError):
                 user = urlsplit(url).netloc.rpartition("@")[0]
                 secrets += [user, user.partition(":")[2]] if ":" in user else []
-    for name, value in pairwise(sys.argv):
+    words = [word for each in sys.argv for word in (each.split("=", 1) if each.startswith("--") else [each])]
+    for name, value in pairwise(words):
         secrets += [line_of(value)[0]] if name.startswith("--") and name.endswith("-file") else []
-        secrets += [value.partition(":")[2].strip()] if name == "--header" else []
+        header = value.partition(":")[2].strip() if name == "--header" else ""
+        secrets += [line_of(header[1:])[0] if header.startswith("@") else header]
     with suppress(NewnormalError, OSError, ValueError):  # settings that cannot be read have no secrets that were used
         secrets += _held(load())
     return [value for value in secrets if value]
