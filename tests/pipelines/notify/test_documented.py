@@ -246,8 +246,8 @@ def test_what_teams_refuses_inside_an_answer_of_success_is_sent_again() -> None:
 def test_slack_itself_gets_buttons_and_what_takes_the_same_gets_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is Slack is told by the host; here every host leads to the receiver."""
     with http_receiver() as receiver:
-        real = http.httpx.request
-        monkeypatch.setattr(http.httpx, "request", lambda method, _, **more: real(method, receiver.url, **more))
+        real = http.httpx.stream
+        monkeypatch.setattr(http.httpx, "stream", lambda method, _, **more: real(method, receiver.url, **more))
         for host in ("hooks.slack.com", "chat.example.org"):
             send(settings(kind="slack", url=f"https://{host}/services/x"), News(incident(), "opened"))
         slack, other = (body["attachments"][0] for body in receiver.bodies)
