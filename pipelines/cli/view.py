@@ -37,10 +37,11 @@ def view(
 ) -> None:
     """Serve what the detector believes of each series, or the results of your own jobs, over HTTP until Ctrl-C."""
     from engine.columns.partitioning import crc32  # NumPy and Arrow: only for this
+    from pipelines.contracts.web_answers import origin
     from pipelines.query.view.follower import Follower
     from pipelines.query.view.part import Part
     from pipelines.query.view.rows import JobTopics
-    from pipelines.query.view.scores.endpoint import authorization, shown
+    from pipelines.query.view.scores.endpoint import authorization
     from pipelines.query.view.serving import Served, serve_view
     from pipelines.serving.server import address, listening  # the web server is heavy: only for this
     from pipelines.versions.promotion import shown_version
@@ -91,6 +92,6 @@ def view(
     def ready() -> None:
         typer.echo(f"state view of {name} at {url} (Ctrl-C ends it); /openapi.json describes it")
         if mine.scores.remote_write_url and not topic:
-            typer.echo(f"scores are pushed to {shown(mine.scores.remote_write_url)}")
+            typer.echo(f"scores are pushed to {origin(mine.scores.remote_write_url)}")
 
     serve_view(follower, served, listener, ready)

@@ -1,15 +1,21 @@
-"""How much of an answer over HTTP is read, since whoever answers may never come to an end."""
+"""How much of an answer over HTTP is read and shown: whoever answers may never end, and may repeat what is secret."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 import httpx
 
+from engine.explain.redaction import redacted
+from engine.printing import visible
+
 AS_IT_IS = {"Accept-Encoding": "identity"}
 """Asks for an answer without compression: a little of a compressed one may be much."""
+LOOKED_AT = 4_000
+"""Bytes of an answer in which secrets are looked for."""
 
 
 def beginning(answer: httpx.Response, most: int, seconds: float) -> bytes:
@@ -42,6 +48,21 @@ def whole(answer: httpx.Response, most: int, seconds: float) -> bytes:
         if len(body) > most:
             raise ValueError(f"it has more than {most:,} bytes")
     return bytes(body)
+
+
+def quoted(text: str, secrets: Iterable[str | None], most: int = 200) -> str:
+    """The beginning of an answer, to be printed: without secrets, should it repeat them or parts of them."""
+    return visible(redacted(text[:LOOKED_AT], secrets)[:most])
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port: the rest of a URL may be a secret.
+
+    >>> origin("https://me:word@hooks.example.org/services/secret")
+    'https://hooks.example.org'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _parts(answer: httpx.Response, seconds: float) -> Iterator[bytes]:

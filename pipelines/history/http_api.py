@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from engine.explain.redaction import redacted
 from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.setting_types import is_web_address
+from pipelines.contracts.web_answers import quoted
 from pipelines.history.intake import StoppedError, TooMuchError
 from pipelines.history.login import Login, option
 
@@ -110,7 +110,7 @@ class HttpApi:
         raise NewnormalError("IMPORT_ANSWER", what, self.url, accepted, _NOW)
 
     def _shown(self, text: str) -> str:
-        return visible(redacted(text[:4_000], self._secrets)[:_SHOWN]).strip()
+        return quoted(text, self._secrets, _SHOWN).strip()
 
 
 def checked_url(url: str) -> str:

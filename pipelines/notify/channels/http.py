@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 import httpx
 import orjson
 
-from engine.explain.redaction import redacted
-from engine.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.setting_types import is_web_address
 from pipelines.contracts.settings.channels import HttpChannel, OpsgenieChannel, PagerDutyChannel
-from pipelines.contracts.web_answers import AS_IT_IS, beginning
+from pipelines.contracts.web_answers import AS_IT_IS, LOOKED_AT, beginning, origin, quoted
 from pipelines.notify.channels.sending import TIMEOUT, SendError
 from pipelines.notify.secrets import secret
 
 _OF_THE_MESSAGE = (400, 413, 422)
 """Statuses that say that this message is wrong, not the account, the address or the server."""
 
-_SHOWN, _LOOKED_AT = 200, 4_000
 _MOST_SECONDS = 86_400.0
 """A receiver is asked again after a day at the latest, whatever it says."""
 
@@ -62,13 +58,13 @@ def ask(
         SendError: If it was not taken.
     """
     sent = {"Content-Type": "application/json", "User-Agent": "newnormal", **AS_IT_IS, **headers}
-    where = f"channel {name}, {_shown(url)}"
+    where = f"channel {name}, {origin(url)}"
     try:
         with httpx.stream(method, url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT) as answer:
-            text = beginning(answer, _LOOKED_AT, TIMEOUT).decode(errors="replace")
+            text = beginning(answer, LOOKED_AT, TIMEOUT).decode(errors="replace")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
-        raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, secrets), where) from None
-    reply = f"{answer.status_code} {_without(text, secrets)}".strip()
+        raise SendError("NOTIFY_UNREACHABLE", quoted(str(error) or type(error).__name__, secrets), where) from None
+    reply = f"{answer.status_code} {quoted(text, secrets)}".strip()
     if answer.is_success:
         return f"{where} answered {reply}"
     busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
@@ -107,18 +103,3 @@ def _url(name: str, channel: HttpChannel) -> str:
         accepted = "http://host or https://host, with a path"
         raise NewnormalError("NOTIFY_SECRET", "what is there is no URL", where, accepted)
     return url
-
-
-def _shown(url: str) -> str:
-    """Scheme, host and port: the rest of a URL may be a secret.
-
-    >>> _shown("https://me:word@hooks.example.org/services/secret")
-    'https://hooks.example.org'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def _without(text: str, secrets: Sequence[str | None]) -> str:
-    """The begin of a text, without the URL and the key, should a receiver repeat them or parts of them."""
-    return visible(redacted(text[:_LOOKED_AT], secrets)[:_SHOWN])

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Self
-from urllib.parse import urlsplit
 
 import httpx
 
-from engine.explain.redaction import redacted
-from engine.printing import visible
 from pipelines.contracts.retry_after import retry_after
 from pipelines.contracts.settings import ScoresSettings
 from pipelines.contracts.settings.logins.secret_file import line_of, refusal
-from pipelines.contracts.web_answers import AS_IT_IS, beginning
+from pipelines.contracts.web_answers import AS_IT_IS, LOOKED_AT, beginning, quoted
 from pipelines.query.view.scores.requests import HEADERS
 
 _SECONDS = 30.0
-_SHOWN, _LOOKED_AT = 200, 4_000
 _MOST_WAIT = 300.0
 
 
@@ -61,7 +57,7 @@ class Endpoint:
         """
         try:
             with self._client.stream("POST", self._url, content=body) as answer:
-                text = beginning(answer, _LOOKED_AT, _SECONDS).decode(errors="replace")
+                text = beginning(answer, LOOKED_AT, _SECONDS).decode(errors="replace")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise AgainError(self._without(str(error) or type(error).__name__)) from None
         if answer.is_success:
@@ -79,7 +75,7 @@ class Endpoint:
         self._client.close()
 
     def _without(self, text: str) -> str:
-        return visible(redacted(text[:_LOOKED_AT], (self._key,))[:_SHOWN])
+        return quoted(text, (self._key,))
 
 
 def authorization(settings: ScoresSettings) -> str | None:
@@ -96,13 +92,3 @@ def authorization(settings: ScoresSettings) -> str | None:
         where = f"scores.remote_write_authorization_file: {file}"
         raise refusal(where, what or "the line is not ASCII", "a readable file of one line, e.g. Bearer TOKEN")
     return line
-
-
-def shown(url: str) -> str:
-    """Scheme, host and port of a URL.
-
-    >>> shown("https://mimir.example.org/api/v1/push?token=x")
-    'https://mimir.example.org'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

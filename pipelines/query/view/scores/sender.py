@@ -15,9 +15,10 @@ import structlog
 from engine.clock import now_ms
 from engine.spec.duration import NEVER
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.web_answers import origin
 from pipelines.query.view.answers import Answers
 from pipelines.query.view.scores.columns import Chosen, scores
-from pipelines.query.view.scores.endpoint import AgainError, Endpoint, shown
+from pipelines.query.view.scores.endpoint import AgainError, Endpoint
 from pipelines.query.view.scores.judged import Settled
 from pipelines.query.view.scores.requests import STALE, Encoded, Told, requests, values
 from pipelines.query.view.scores.sent import Sent, sent
@@ -54,7 +55,7 @@ class Sender:
         self._ring, self._wanted = Ring(view.settings), chosen(view.settings)
         self._settled, self._last = Settled(), dict[Told, float]()
         self.sent = sent(self._folder) or Sent()
-        self.sent.receiver = shown(view.settings.scores.remote_write_url or "")
+        self.sent.receiver = origin(view.settings.scores.remote_write_url or "")
 
     def run(self, stopped: threading.Event) -> None:
         """Pushes until an event is set."""
