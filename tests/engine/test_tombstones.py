@@ -15,19 +15,7 @@ from engine.spec.decoder import TOMBSTONE
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.testing.driven import Driven
-
-T0 = 1_700_000_000_000
-
-
-class View(Record):
-    time: Instant
-    ad: str
-
-
-class Ad(Record):
-    time: Instant
-    ad: str
-    campaign: str | None = None
+from tests.engine.advertisements import T0, Ad, View
 
 
 class Needing(Record):

@@ -10,28 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Count, Instant, Record, Stream, TemporalJoin, Tumbling
+from engine import Count, Stream, TemporalJoin, Tumbling
 from engine.spec.errors import NewnormalError
 from engine.state.part_log import PartLog
 from engine.state.segments import DictSegments, ShardState
 from engine.testing import RESTART, TestStream, run
 from engine.testing.driven import Driven
 from engine.vectorized import temporal_join as logic
+from tests.engine.advertisements import T0, Ad, View
 from tests.engine.operators.conftest import ARRIVED, Batch, ends, job_of, point, points, some_examples
 from tests.engine.operators.test_examples import taken
-
-T0 = 1_700_000_000_000
-
-
-class View(Record):
-    time: Instant
-    ad: str
-
-
-class Ad(Record):
-    time: Instant
-    ad: str
-    campaign: str | None = None
 
 
 def joined(**more: Any) -> Stream:
