@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 
@@ -50,9 +49,9 @@ class Results:
 
     Attributes:
         messages: The values of the messages.
-        seconds: From the moment in which the samples that count could be read to that in which the last result was
+        seconds: From the moment before the samples that count could be read to that in which the last result was
             appended, by the clock of this machine and the broker.
-        cpu_seconds: CPU time of all its processes in between.
+        cpu_seconds: CPU time of all its processes from then until the last result has been read.
     """
 
     messages: list[bytes]
@@ -61,23 +60,28 @@ class Results:
 
 
 class _CpuClock(threading.Thread):
-    """Looks how much CPU time a process and its descendants have used; those that have ended count, too."""
+    """The CPU time of a process and its descendants; it looks often, as those that have ended count, too."""
 
     def __init__(self, process: psutil.Process) -> None:
         super().__init__(daemon=True)
         self._process, self._used = process, dict[psutil.Process, float]()
-        self.seen: list[tuple[float, float]] = []
+        self._one_at_a_time = threading.Lock()
         self.over = threading.Event()
 
     def run(self) -> None:
         """Looks until it is over."""
         while not self.over.wait(_LOOK):
+            self.seconds()
+
+    def seconds(self) -> float:
+        """What they have used until now."""
+        with self._one_at_a_time:
             with suppress(psutil.Error):
                 for each in [self._process, *self._process.children(recursive=True)]:
                     with suppress(psutil.Error):
                         times = each.cpu_times()
                         self._used[each] = times.user + times.system
-            self.seen.append((time.time(), sum(self._used.values())))
+            return sum(self._used.values())
 
 
 def run(
@@ -118,18 +122,17 @@ def run(
         try:
             reader.read(expected[0])
             filled.result()
+            begin, used = time.time(), clock.seconds()
             feed.release()
-            begin = time.time()
             reader.read(expected[1])
+            used = clock.seconds() - used
             reader.rest()
         finally:
             clock.over.set()
             clock.join()
             _end(process)
             reader.consumer.close()
-    instants, used = np.array(clock.seen).T
-    cpu = np.diff(np.interp([begin, reader.last], instants, used))
-    return Results(reader.messages, reader.last - begin, float(cpu[0]))
+    return Results(reader.messages, reader.last - begin, used)
 
 
 class _Reader:
