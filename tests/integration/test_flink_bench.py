@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import statistics
 import os
+import statistics
 import sys
 import time
 from collections import defaultdict
