@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -24,14 +25,16 @@ _PART = re.compile(
 class _Span:
     """Some hours of some days. One that goes on after midnight belongs to the day on which it begins."""
 
-    days: frozenset[int]
-    begin: str
-    end: str
+    days: tuple[int, ...]
+    begin: int
+    end: int
 
-    def holds(self, day: int, clock: str) -> bool:
+    def holds(self, day: NDArray[np.int_], minute: NDArray[np.int_]) -> NDArray[np.bool_]:
+        """Flags instants by their day of the week, from 0 for Monday, and minute of the day."""
+        today, before = np.isin(day, self.days), np.isin((day - 1) % 7, self.days)
         if self.begin < self.end:
-            return day in self.days and self.begin <= clock < self.end
-        return (day in self.days and clock >= self.begin) or ((day - 1) % 7 in self.days and clock < self.end)
+            return today & (self.begin <= minute) & (minute < self.end)
+        return (today & (minute >= self.begin)) | (before & (minute < self.end))
 
 
 @cache
@@ -45,8 +48,12 @@ def _span(part: str) -> _Span:
         raise ValueError("not accepted")
     first = DAYS.index(found[1]) if found[1] else 0
     count = (DAYS.index(found[2] or found[1]) - first) % 7 + 1 if found[1] else 7
-    days = frozenset((first + n) % 7 for n in range(count))
-    return _Span(days, found[3] or "00:00", found[4] or "24:00")
+    days = tuple((first + n) % 7 for n in range(count))
+    return _Span(days, _minute(found[3] or "00:00"), _minute(found[4] or "24:00"))
+
+
+def _minute(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
 
 
 def is_within(text: str, zone: str, instant: int) -> bool:
@@ -60,8 +67,18 @@ def is_within(text: str, zone: str, instant: int) -> bool:
     >>> is_within("mon-fri 22:00-07:00", "Europe/Stockholm", 1767646800000)  # Monday, 22:00 there
     True
     """
-    local = datetime.fromtimestamp(instant / 1000, UTC).astimezone(ZoneInfo(zone))
-    return any(span.holds(local.weekday(), local.strftime("%H:%M")) for span in _spans(text))
+    return bool(are_within(text, zone, pl.Series([instant]))[0])
+
+
+def are_within(text: str, zone: str, instants: pl.Series) -> NDArray[np.bool_]:
+    """For each of some instants (epoch milliseconds) whether it lies in times of the week; arguments as `is_within`."""
+    local = instants.cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(zone).dt
+    day = local.weekday().to_numpy().astype(np.int64) - 1
+    minute = local.hour().to_numpy().astype(np.int64) * 60 + local.minute().to_numpy()
+    flags = np.zeros(len(instants), np.bool_)
+    for span in _spans(text):
+        flags |= span.holds(day, minute)
+    return flags
 
 
 def _times(text: str) -> str:

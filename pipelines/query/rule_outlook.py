@@ -15,7 +15,7 @@ _RATIOS = ("ratio", "utilization")
 
 
 def outlook(rule: Rule, windows: pl.DataFrame) -> pl.DataFrame:
-    """To how many of the given windows a rule applies, whatever its dates and the time in which it is in force.
+    """To how many of the given windows a rule applies, whatever its dates, times and the span in which it is in force.
 
     Args:
         rule: The rule.
@@ -27,7 +27,7 @@ def outlook(rule: Rule, windows: pl.DataFrame) -> pl.DataFrame:
     """
     if not windows.height:
         return pl.DataFrame()
-    always = rule.model_copy(update={"dates": []})
+    always = rule.model_copy(update={"dates": [], "times": ""})
     effect = effects([RuleInForce(always, NEVER, END_OF_TIME)], windows)
     concerned = effect.concerned[0][1] if effect else [False] * windows.height
     return (

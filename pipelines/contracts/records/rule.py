@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, model_validator
 
 from engine.spec.record import Date, Finite, Record
 from pipelines.contracts.globs import Glob
 from pipelines.contracts.records.zone import Zone
+from pipelines.contracts.week_times import ACCEPTED, WeekTimes
 
 EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share", "store")
 
@@ -21,12 +22,24 @@ def _day(text: str) -> str:
 Day = Annotated[str, AfterValidator(_day)]
 
 
+def _week_times(text: str) -> str:
+    try:
+        return _WEEK_TIMES.validate_python(text)
+    except ValueError:
+        raise ValueError(f"no times of the week; accepted: {ACCEPTED}") from None
+
+
+_WEEK_TIMES: TypeAdapter[str] = TypeAdapter(WeekTimes)
+Times = Annotated[str, AfterValidator(_week_times)]
+
+
 class Rule(Record):
     """An operator's instruction to the detector: the `rules` topic (JSON); see docs/rules.md.
 
-    A rule applies to windows that overlap the time in which it is in force and match its globs (`*` and `?`), dates and
-    values. The other fields say what the detector then does. A newer version of a rule (a record with the same id)
-    replaces the older one from the start of the newer one on; and at once, if the older one has not begun by then.
+    A rule applies to windows that overlap the time in which it is in force and match its globs (`*` and `?`), dates,
+    times and values. The other fields say what the detector then does. A newer version of a rule (a record with the
+    same id) replaces the older one from the start of the newer one on; and at once, if the older one has not begun by
+    then.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id", "time")
@@ -45,7 +58,13 @@ class Rule(Record):
     dates: list[Day] = Field(
         default_factory=list, max_length=1_000, description="applies only on these days, YYYY-MM-DD; empty: on all days"
     )
-    timezone: Zone = Field("UTC", description="IANA name of the time zone of the days")
+    times: Times = Field(
+        "",
+        max_length=512,
+        description="applies only to windows that begin at these times of the week, e.g. `02:00-03:00` or "
+        "`mon-fri 08:00-18:00, sat`; empty: at all times",
+    )
+    timezone: Zone = Field("UTC", description="IANA name of the time zone of the days and times")
     above: Finite | None = Field(None, description="applies only to values above this one")
     below: Finite | None = Field(None, description="applies only to values below this one")
     skip_result: bool = Field(False, description="do not report the windows")

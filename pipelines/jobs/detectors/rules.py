@@ -12,6 +12,7 @@ from models.numbers.arrays import Array, Flags, Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.contracts.week_times import are_within
 from pipelines.jobs.detectors.rules_in_force import RuleInForce
 
 _NO_ALARM = (*QUIET_KINDS, "recovered")
@@ -190,4 +191,6 @@ def _concerned(rule: Rule, frame: pl.DataFrame) -> Flags:
     if rule.dates:
         local = frame["window_start"].cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(rule.timezone)
         concerned &= local.dt.strftime("%Y-%m-%d").is_in(rule.dates).to_numpy()
+    if rule.times:
+        concerned &= are_within(rule.times, rule.timezone, frame["window_start"])
     return concerned

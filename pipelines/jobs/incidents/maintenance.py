@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import polars as pl
+
 from engine.spec.duration import END_OF_TIME
 from pipelines.contracts.records import Rule
+from pipelines.contracts.week_times import are_within
 from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
 
 _ALL = "*"
+_MINUTE, _WEEK = 60_000, 7 * 86_400_000
 
 
 def muting(rule: Rule) -> bool:
@@ -47,12 +52,17 @@ def opens_at(noticed: int, rules: Iterable[Rule]) -> int:
 
 
 def _end(version: RuleInForce, at: int) -> int:
-    """When a rule that is in force at an instant no longer mutes; that instant if it does not apply on its day."""
-    if not version.rule.dates:
-        return version.end
-    zone = ZoneInfo(version.rule.timezone)
-    day = datetime.fromtimestamp(at / 1000, zone)
-    if day.date().isoformat() not in version.rule.dates:
-        return at
-    following = datetime.combine(day.date() + timedelta(days=1), datetime.min.time(), zone)
-    return min(version.end, int(following.timestamp() * 1000))
+    """When a rule in force at an instant no longer mutes; that instant if it does not apply then."""
+    rule, zone = version.rule, ZoneInfo(version.rule.timezone)
+    end = version.end
+    if rule.dates:
+        day = datetime.fromtimestamp(at / 1000, zone)
+        if day.date().isoformat() not in rule.dates:
+            return at
+        following = datetime.combine(day.date() + timedelta(days=1), datetime.min.time(), zone)
+        end = min(end, int(following.timestamp() * 1000))
+    if rule.times:
+        minutes = pl.Series([at, *range(at - at % _MINUTE + _MINUTE, at + _WEEK, _MINUTE)])
+        over = np.flatnonzero(~are_within(rule.times, rule.timezone, minutes))
+        end = min(end, minutes[int(over[0])]) if over.size else end  # none: they are the whole week
+    return end

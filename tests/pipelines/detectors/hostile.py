@@ -68,6 +68,9 @@ HOSTILE_RULES: list[bytes | None] = [
     rule(dates=["10000-01-01"]),
     rule(dates="2026-01-01"),
     rule(dates=[f"2026-01-{1 + i % 28:02}" for i in range(100_000)]),
+    rule(times="25:00-26:00"),
+    rule(times="sat," * 200 + "sat"),
+    rule(times=7),
     rule(dates=["2026-01-01"], timezone="Mars/Base"),
     rule(dates=["2026-01-01"], timezone="Factory"),
     rule(dates=["2026-01-01"], timezone="localtime"),
@@ -104,6 +107,7 @@ SAID = st.sampled_from([T0 - 1, T0, T0 + 1, T0 + STEP])
 INSTANTS = SAID | st.sampled_from([0, T0 + 5 * STEP, BEYOND - 1])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**18), 10**18)
 DAYS = st.dates().map(str)
+TIMES = st.sampled_from(["", "02:00-03:00", "fri-mon 22:00-07:00, wed", "sat-sun", "mon-sun"])
 ZONES = st.sampled_from(["UTC", "Europe/Stockholm", "Asia/Kathmandu", "EST5EDT", "Etc/GMT+12"])
 NAMED = st.sampled_from(["cpu", "*", "logs", "log.template.x", "log.severity.warning", "log."])
 METRICS = NAMED | st.text(min_size=1, max_size=9)
@@ -129,7 +133,7 @@ RULES = mostly(
     {"id": st.sampled_from(["r", "s", "t\n"]), "@timestamp": SAID, "weekend": st.booleans()},
     {
         "active": st.booleans(), "host.name": GLOBS, "metric": GLOBS, "event.start": INSTANTS, "event.end": INSTANTS,
-        "dates": st.lists(DAYS, max_size=3), "timezone": ZONES, "above": NUMBERS, "below": NUMBERS,
+        "dates": st.lists(DAYS, max_size=3), "times": TIMES, "timezone": ZONES, "above": NUMBERS, "below": NUMBERS,
         "skip_result": st.booleans(), "skip_learning": st.booleans(), "report": st.booleans(),
         "only": st.sampled_from(["up", "down"]), "min_change": NUMBERS.map(abs), "min_change_share": NUMBERS.map(abs),
         "store": st.booleans(), "note": st.text(max_size=5),

@@ -148,6 +148,11 @@ def test_skip_learning_leaves_the_state_as_it_was_and_still_reports() -> None:
         ({"skip_result": True, "dates": ["1970-01-02"]}, ["anomaly", "anomaly"]),
         ({"skip_result": True, "dates": ["1970-01-01"]}, ["normal", "normal"]),
         ({"skip_result": True, "dates": ["1969-12-31"], "timezone": "America/New_York"}, ["normal", "normal"]),
+        ({"skip_result": True, "times": "02:00-03:00"}, ["anomaly", "normal"]),
+        ({"skip_result": True, "times": "sat-sun, thu 23:00-02:00"}, ["anomaly", "anomaly"]),
+        ({"skip_result": True, "times": "wed 23:00-02:00"}, ["normal", "anomaly"]),
+        ({"skip_result": True, "times": "wed 20:00-21:00", "timezone": "America/New_York"}, ["normal", "anomaly"]),
+        ({"skip_result": True, "times": "thu", "dates": ["1970-01-02"]}, ["anomaly", "anomaly"]),
     ],
 )
 def test_conditions_and_effects(fields: dict[str, Any], wanted: list[str]) -> None:

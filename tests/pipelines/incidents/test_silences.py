@@ -107,6 +107,10 @@ def test_it_is_acknowledged_like_any_other_incident() -> None:
         ({"end": T0 + 5 * MINUTE}, 6 * MINUTE),
         ({"dates": ["2026-01-05"]}, 30 * MINUTE),
         ({"dates": ["2026-01-06"]}, 6 * MINUTE),
+        ({"times": "mon"}, 30 * MINUTE),
+        ({"times": "mon-sun"}, 30 * MINUTE),
+        ({"times": "tue"}, 6 * MINUTE),
+        ({"times": "00:00-00:15"}, 15 * MINUTE),
     ],
 )
 def test_the_maintenance_of_the_whole_site_mutes_it_until_it_is_over(rule: dict[str, Any], opened: int) -> None:
