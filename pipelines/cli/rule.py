@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import polars as pl
@@ -18,19 +17,18 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, with_kafka, with_servers
-from pipelines.cli.rule_outlook import doubts, limits, no_match, only_teaches, outlook_lines
+from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
-from pipelines.contracts.limits import limit
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.detectors.rules_in_force import begins, standing
 from pipelines.query import control_topics as operators
+from pipelines.query.given_rule import GivenRule, given
 from pipelines.query.recent_windows import recent_windows
-from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
+from pipelines.query.rule_outlook import outlook
 
 _HOW = "in the unit of the metric, or 95%, or 20G"
-_TRIED = "an effect on what is reported: --skip-result, --report, --only, --min-change, --min-change-share"
 app = typer.Typer(
     help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
     no_args_is_help=True,
@@ -38,19 +36,6 @@ app = typer.Typer(
 _WHEN = "ISO 8601, 'now', or a time from now such as +2h or -10m"
 Name = Annotated[str, typer.Argument(help="Name of the rule; a rule of the same name is replaced.")]
 At = Annotated[str, typer.Option(help=f"Event time of the command; it has no effect before: {_WHEN}.")]
-
-
-@dataclass(frozen=True)
-class RuleOptions:
-    """What the options say.
-
-    Args:
-        fields: The fields of the rule, by name.
-        percentages: The options that compare values with a percentage, and so must be about ratios.
-    """
-
-    fields: dict[str, object]
-    percentages: tuple[str, ...] = ()
 
 
 def _options(
@@ -62,7 +47,11 @@ def _options(
     dates: Annotated[
         list[str] | None, typer.Option("--date", help="The rule applies only on this day, YYYY-MM-DD; repeatable.")
     ] = None,
-    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
+    times: Annotated[
+        str,
+        typer.Option(help="The rule applies only at these times of the week: 02:00-03:00, mon-fri 08:00-18:00, sat."),
+    ] = "",
+    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days and times.")] = "UTC",
     above: Annotated[str | None, typer.Option(help=f"The rule applies only to values above this one, {_HOW}.")] = None,
     below: Annotated[str | None, typer.Option(help=f"The rule applies only to values below this one, {_HOW}.")] = None,
     skip_result: Annotated[bool, typer.Option("--skip-result", help="Do not report the windows.")] = False,
@@ -83,19 +72,17 @@ def _options(
     store: Annotated[
         bool, typer.Option("--store", help="Write the verdicts on all windows, also with detector.emit = context.")
     ] = False,
-) -> RuleOptions:
+) -> GivenRule:
     """The fields of a rule that the options give.
 
     Raises:
         NewnormalError: ``RULE_INVALID`` if a limit is none.
     """
-    texts = {"above": above, "below": below, "min_change": min_change, "min_change_share": min_change_share}
-    read = {name: limit(text, _option(name)) for name, text in texts.items() if text is not None}
-    percentages = tuple(_option(name) for name, it in read.items() if it.percent and name != "min_change_share")
     fields = {
         "entity": entity,
         "metric": metric,
         "dates": dates,
+        "times": times,
         "timezone": timezone,
         "skip_result": skip_result,
         "skip_learning": skip_learning,
@@ -104,15 +91,12 @@ def _options(
         "only": only,
         "store": store,
     }
-    return RuleOptions(fields | {name: it.value for name, it in read.items()}, percentages)
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    limits = {"above": above, "below": below, "min_change": min_change, "min_change_share": min_change_share}
+    return given(fields, limits)
 
 
 defines_a_rule = option_set("options", _options)
-"""A decorator: gives a command the options of a rule; the command gets a `RuleOptions` as its argument ``options``."""
+"""A decorator: gives a command the options of a rule; the command gets a `GivenRule` as its argument ``options``."""
 
 
 @app.command()
@@ -120,7 +104,7 @@ defines_a_rule = option_set("options", _options)
 @with_kafka
 def add(
     overrides: Overrides,
-    options: RuleOptions,
+    options: GivenRule,
     name: Name,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
@@ -154,8 +138,7 @@ def add(
     }
     rule, settings = operators.checked(Rule, fields, settings, now), running(settings, elasticsearch=False)
     windows = recent_windows(settings, rule.entity, rule.metric)
-    for option in options.percentages:
-        refuse_percentage_of_no_ratio(option, windows)
+    options.refuse_percentages(windows)
     earlier = [old for old in operators.rules(settings) if old.id == rule.id]
     operators.write(settings, rule)
     confirm(rule)
@@ -170,7 +153,7 @@ def add(
 @with_servers
 def try_(
     overrides: Overrides,
-    options: RuleOptions,
+    options: GivenRule,
     name: Name,
     start: Annotated[str, typer.Option("--from", help=f"Try the rule from this time on: {_WHEN}.")] = "-30d",
     end: Annotated[str, typer.Option("--until", "--to", help=f"Try the rule until this time: {_WHEN}.")] = "now",
@@ -183,30 +166,55 @@ def try_(
     Example: [bold]newnormal rule try slower --metric 'http.latency*' --only up --min-change-share 10%[/bold]
     """
     from pipelines.cli.rule_trial import trial_lines
-    from pipelines.evaluation.comparison.reading import spans
-    from pipelines.evaluation.rule_trial.stored import stored
-    from pipelines.evaluation.rule_trial.trial import trial
+    from pipelines.evaluation.rule_trial.past import tried
 
     settings, now = load(**overrides), now_ms()
-    begin, until = operators.instant(start, now, "--from") or 0, operators.instant(end, now, "--until") or now
-    if begin >= min(until, now):
-        what, accepted = f"--from {start} is not before --until {end}, or in the future", "a past time"
-        raise NewnormalError("USAGE_INVALID", what, "rule try", accepted, "the rule was not tried")
+    begin, until = _past(start, end, now, "rule try")
     rule = operators.checked(Rule, options.fields | {"id": name, "time": begin}, settings, now)
-    if untold := only_teaches(rule):
-        raise NewnormalError("USAGE_INVALID", untold, "rule try", _TRIED, "the rule was not tried")
     settings = running(settings)
-    for option in options.percentages:
-        refuse_percentage_of_no_ratio(option, recent_windows(settings, rule.entity, rule.metric))
-    known = stored(rule, begin, min(until, now), settings)
-    said, _ = spans(settings, (), ())
-    found = trial(rule, begin, min(until, now), known, operators.rules_over_time(settings), said)
+    if options.percentages:
+        options.refuse_percentages(recent_windows(settings, rule.entity, rule.metric))
+    found = tried(rule, begin, until, settings)
     if as_json:
         typer.echo(json.dumps(found.figures()))
         return
     typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {_scope(rule)}"))
     for line in trial_lines(found):
         typer.echo(visible(line))
+
+
+@app.command()
+@with_servers
+def propose(
+    overrides: Overrides,
+    start: Annotated[str, typer.Option("--from", help=f"Look at alarms from this time on: {_WHEN}.")] = "-30d",
+    end: Annotated[str, typer.Option("--until", "--to", help=f"Look at alarms until this time: {_WHEN}.")] = "now",
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object with all figures.")] = False,
+) -> None:
+    """Propose rules by what alarms that were labelled false have in common, and no true one; nothing is written.
+
+    Each comes with its trial, as of [bold]newnormal rule try[/bold], and with the command that adds it.
+    """
+    from pipelines.cli.rule_trial import proposal_lines
+    from pipelines.evaluation.rule_proposals.past import proposed
+
+    now = now_ms()
+    begin, until = _past(start, end, now, "rule propose")
+    found = proposed(begin, until, running(load(**overrides)), now)
+    if as_json:
+        typer.echo(json.dumps(found.figures()))
+        return
+    for line in proposal_lines(found):
+        typer.echo(visible(line))
+
+
+def _past(start: str, end: str, now: int, where: str) -> tuple[int, int]:
+    """The time between two options, which lies in the past, epoch milliseconds."""
+    begin, until = operators.instant(start, now, "--from") or 0, operators.instant(end, now, "--until") or now
+    if begin >= min(until, now):
+        what, accepted = f"--from {start} is not before --until {end}, or in the future", "a past time"
+        raise NewnormalError("USAGE_INVALID", what, where, accepted, "nothing was tried")
+    return begin, min(until, now)
 
 
 @app.command("list")
@@ -235,15 +243,10 @@ def show(rules: Sequence[Rule]) -> None:
 def remove(overrides: Overrides, name: Name, at: At = "now") -> None:
     """Remove a rule: from --at on it is no longer in force."""
     settings = running(load(**overrides), elasticsearch=False)
-    known = {rule.id: rule for rule in operators.rules(settings)}
-    if name not in known:
-        accepted = ", ".join(known) or "nothing: there are no rules"
-        raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
-    old, now = known[name], now_ms()
-    when = max(operators.instant(at, now, "--at") or 0, old.time + 1)
-    fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
-    operators.write(settings, operators.checked(Rule, fields, settings, now))
-    typer.echo(visible(f"rule {name} is removed from {iso(when)} on"))
+    now = now_ms()
+    record = operators.withdrawn(settings, name, operators.instant(at, now, "--at") or 0, now)
+    operators.write(settings, record)
+    typer.echo(visible(f"rule {name} is removed from {iso(record.time)} on"))
 
 
 def _foresee(rule: Rule, windows: pl.DataFrame, settings: Settings) -> None:
@@ -275,7 +278,8 @@ def in_words(rule: Rule) -> str:
 def _scope(rule: Rule) -> str:
     whom = [f"{rule.metric} of {rule.entity}"]
     parts = [f"values {limits(rule)}"] if limits(rule) else []
-    return ", ".join([*whom, *parts, *rule.dates])
+    times = [f"{rule.times} {rule.timezone}"] if rule.times else []
+    return ", ".join([*whom, *parts, *times, *rule.dates])
 
 
 def _effect(rule: Rule) -> str:

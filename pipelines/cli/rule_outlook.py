@@ -11,7 +11,6 @@ from engine.spec.duration import iso
 from pipelines.contracts.quantities.words import Scale, number
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.contracts.records.rule import EFFECTS
 
 _NOTHING_KNOWN = "now: it could not be said what it applies to, as no series has sent a window lately"
 Row = dict[str, Any]
@@ -68,16 +67,6 @@ def no_match(rule: Rule, names: list[str]) -> str:
     plain = rule.metric.replace("*", "").replace("?", "")
     near = [name for name in names if plain and plain in name] or get_close_matches(plain, names, 3, 0.5)
     return "now: no series that sends matches" + (f"; similar metrics: {', '.join(near[:3])}" if near else "")
-
-
-def only_teaches(rule: Rule) -> str:
-    """Why what is stored does not tell what a rule would have done; empty if it does."""
-    effects = {name for name in EFFECTS if getattr(rule, name) not in (None, False)}
-    if effects <= {"store"}:
-        return "the rule changes only which windows are stored"
-    if effects <= {"store", "skip_learning", "weekend"}:
-        return "the rule changes what the models learn, which no stored verdict tells; a replay does (docs/replay.md)"
-    return ""
 
 
 def limits(rule: Rule) -> str:

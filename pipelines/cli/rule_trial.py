@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from engine.spec.duration import iso
+from pipelines.contracts.records import Rule
+from pipelines.evaluation.rule_proposals.proposals import Proposals
 from pipelines.evaluation.rule_trial.trial import Trial, by_severity
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
-    """What a rule would have done: what is stored of the time, counts, examples, and what cannot be said."""
-    known = trial.stored
+    """What a rule would have done: what is stored of the time, counts, what cannot be said, and examples."""
     yield f"from {iso(trial.start)} until {iso(trial.end)}"
+    yield from counts(trial)
+    changed = trial.count("gone") + trial.count("new")
+    if trial.examples:
+        yield f"examples, {len(trial.examples)} of {changed}:"
+    for each in trial.examples:
+        yield "  " + _example(each)
+
+
+def counts(trial: Trial) -> Iterator[str]:
+    """The same without the examples and the time."""
+    known = trial.stored
     if known.verdicts_from > trial.start:
         yield f"  verdicts are stored from {iso(known.verdicts_from)} on; nothing is known of the time before"
     if known.values_needed:
@@ -32,10 +45,29 @@ def trial_lines(trial: Trial) -> Iterator[str]:
         yield f"not counted: {which}, which may be judged otherwise without what is removed"
     if trial.rule.skip_learning or trial.rule.weekend:
         yield "not counted: what follows from what the models would have learned otherwise; a replay says it"
-    if trial.examples:
-        yield f"examples, {len(trial.examples)} of {gone + new}:"
-    for each in trial.examples:
-        yield "  " + _example(each)
+
+
+def proposal_lines(proposals: Proposals) -> Iterator[str]:
+    """What labels propose: for each rule what the alarms have in common, how it is added, and its trial."""
+    yield f"alarms labelled false: {proposals.false}; labelled true: {proposals.true}"
+    if not proposals.found:
+        yield "no proposal: no three of the false alarms have something in common that sets them apart"
+    for number, each in enumerate(proposals.found, 1):
+        yield f"{number}. {each.words}"
+        yield f"   {command(each.rule)}"
+        yield from (f"   {line}" for line in trial_lines(each.trial))
+    if not proposals.complete:
+        yield "the search was cut short, so there may be better ones; --from with a later time looks at fewer alarms"
+
+
+def command(rule: Rule) -> str:
+    """The command line that adds a rule."""
+    said = rule.model_dump(exclude_defaults=True, exclude={"id", "time", "note", "active", "start", "end"})
+    words = ["newnormal", "rule", "add", rule.id]
+    for name, value in said.items():
+        option = "--" + name.replace("_", "-")
+        words += [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
 
 
 def _values(trial: Trial) -> str:

@@ -130,6 +130,27 @@ def rules(settings: Settings) -> list[Rule]:
     return [newest[name] for name in sorted(newest) if newest[name].active]
 
 
+def withdrawn(settings: Settings, name: str, when: int, now: int) -> Rule:
+    """The record that withdraws a rule.
+
+    Args:
+        settings: The settings, with the address of Kafka filled in.
+        name: Name of the rule.
+        when: From when on, epoch milliseconds; not before the rule was given.
+        now: The present, epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``RULE_UNKNOWN`` if there is no such rule; as `checked`.
+    """
+    known = {rule.id: rule for rule in rules(settings)}
+    if name not in known:
+        accepted = ", ".join(known) or "nothing: there are no rules"
+        raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
+    old = known[name]
+    fields = {"id": name, "time": max(when, old.time + 1), "active": False, "entity": old.entity, "metric": old.metric}
+    return checked(Rule, fields, settings, now)
+
+
 def rules_in_force(settings: Settings, now: int) -> list[Rule]:
     """The rules of `rules`, and the older versions that are in force, each with its end; sorted by id and time.
 

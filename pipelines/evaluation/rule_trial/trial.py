@@ -28,6 +28,7 @@ from pipelines.jobs.detectors.rules_in_force import RuleInForce
 from pipelines.jobs.detectors.severity import graded
 
 EXAMPLES = 10
+_DAY = 86_400_000
 _UNKNOWN = "unknown"
 """The severity of an added alarm of which only the value is stored, not the score."""
 
@@ -71,6 +72,16 @@ class Trial:
         words = graded(own.drop_nulls())["severity"].to_list() + [_UNKNOWN] * own["record_score"].null_count()
         return {each: words.count(each) for each in (*reversed(SEVERITIES), _UNKNOWN) if each in words}
 
+    def days(self) -> list[dict[str, Any]]:
+        """The number of alarms that the rule keeps, removes and adds on each day (UTC) that has any, in order."""
+        kept = pl.when(pl.col("outcome").is_in(["gone", "new"])).then("outcome").otherwise(pl.lit("kept"))
+        days = self.alarms.select(day=pl.coalesce("from0", "from1") // _DAY * _DAY, what=kept)
+        counted = days.group_by("day").agg(
+            (pl.col("what") == what).sum().alias(name)
+            for name, what in (("kept", "kept"), ("removed", "gone"), ("added", "new"))
+        )
+        return counted.sort("day").to_dicts()
+
     def figures(self) -> dict[str, Any]:
         """All figures as JSON."""
         gone, smaller = self.incidents
@@ -97,6 +108,7 @@ class Trial:
             },
             "added": {"windows": self.windows[1], "alarms": self.count("new"), "severities": self.severities("new")},
             "undecided_joined_alarms": self.undecided,
+            "days": self.days(),
             "examples": [{**each, "from": iso(each["from"]), "to": iso(each["to"])} for each in self.examples],
         }
 
@@ -136,7 +148,8 @@ def trial(
     alarms = alarms.with_columns(label=_labels(alarms, spans))
     return Trial(
         rule, start, end, stored, (int((was & ~is_).sum()), int((is_ & ~was).sum())), alarms,
-        _incidents(stored.incidents, verdicts, was, is_), _examples(alarms, verdicts), kept if removes else 0,
+        _incidents(stored.incidents, verdicts, was, is_), _examples(alarms, verdicts, stored.incidents),
+        kept if removes else 0,
     )  # fmt: skip
 
 
@@ -194,7 +207,7 @@ def _incidents(
     return gone, smaller
 
 
-def _examples(alarms: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
+def _examples(alarms: pl.DataFrame, verdicts: pl.DataFrame, incidents: Sequence[Incident]) -> list[dict[str, Any]]:
     """Up to ten alarms that are removed or added: true ones first, then those with the highest scores."""
     true, score = (pl.col("label") == "true").fill_null(value=False), pl.coalesce("score0", "score1")
     changed = alarms.filter(pl.col("outcome").is_in(["gone", "new"]))
@@ -219,6 +232,16 @@ def _examples(alarms: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, An
                 "actual": strongest["actual"],
                 "typical": strongest["typical"],
                 "message": strongest["message"],
+                "incident": _incident_of(alarm["entity"], alarm["metric"], strongest["window_end"], incidents),
             }
         )
     return found
+
+
+def _incident_of(entity: str, metric: str, at: int, incidents: Sequence[Incident]) -> str | None:
+    """The id of an incident in which a series was novel at an instant; ``None`` if there is none."""
+    for incident in incidents:
+        for each in incident.series:
+            if (each.entity, each.metric) == (entity, metric) and each.since <= at <= (each.end or incident.updated):
+                return incident.id
+    return None

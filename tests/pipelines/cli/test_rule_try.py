@@ -189,3 +189,20 @@ def test_more_than_fits_into_memory_is_refused(here: Settings) -> None:
         with pytest.raises(NewnormalError, match="more than 3 stored windows") as refused:
             stored(rule, T0, NOW, here, most=3)
         assert refused.value.code == "USAGE_INVALID"
+
+
+def test_labels_on_windows_that_are_no_alarms_propose_nothing(here: Settings, run: Run) -> None:
+    spikes = [T0 + at * STEP for at in (90, 110, 130)]
+    code, out, _ = run("rule", "propose", "--json")
+    before = json.loads(out)
+    assert (code, before["proposals"], before["complete"]) == (0, [], True)
+    labels = [
+        Label(entity="db-1", metric="disk.used_ratio", start=start, end=start + STEP, verdict="false_alarm", time=NOW)
+        for start in spikes
+    ]
+    control_topics.write(here, *labels)  # on windows that are no alarms
+    code, out, err = run("rule", "propose")
+    assert (code, err) == (0, "")
+    assert f"labelled true: {before['true_alarms']}" in out and "no proposal: " in out
+    code, _, err = run("rule", "propose", "--from", "+1h")
+    assert code == 2 and "USAGE_INVALID" in err

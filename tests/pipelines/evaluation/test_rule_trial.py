@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipelines.cli.rule_outlook import only_teaches
 from pipelines.cli.rule_trial import trial_lines
 from pipelines.contracts.records import Incident, Rule
 from pipelines.contracts.records.incident import AffectedSeries
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.comparison.verdicts import SCHEMA
+from pipelines.evaluation.rule_trial.past import only_teaches
 from pipelines.evaluation.rule_trial.stored import Stored
 from pipelines.evaluation.rule_trial.trial import Trial, trial
 from pipelines.evaluation.truth import CALM, Span
