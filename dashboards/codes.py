@@ -11,7 +11,7 @@ file("HOST_REFUSED", "the console was asked for by a name that it does not know"
 console = section("Console")
 console(
     "ACTION_REFUSED",
-    "the console does not take a label, an acknowledgement or a maintenance from this page or this user",
+    "the console does not take a label, an acknowledgement, a maintenance or a rule from this page or this user",
     "see what is accepted, and [console.md](console.md#labels-acknowledgements-maintenance)",
 )
 console(
@@ -26,6 +26,7 @@ console(
     "two versions could not be compared; the reason is in the message",
     "see the reason, and what `newnormal compare` says",
 )
+console("TRIAL_BUSY", "the console is trying another rule", "try again in some seconds")
 console("REQUEST_INVALID", "a request to the console has a wrong or missing value", "the message says which")
 
 elastic = section("Elasticsearch")

@@ -6,6 +6,7 @@ from dashboards.console.app import create_app
 from dashboards.console.belief import Beliefs
 from dashboards.console.budget import Promises
 from dashboards.console.store import Store
+from dashboards.console.trials import Trials
 from dashboards.console.versions import Versions
 
-__all__ = ["Access", "Actions", "Beliefs", "Promises", "Store", "Versions", "create_app"]
+__all__ = ["Access", "Actions", "Beliefs", "Promises", "Store", "Trials", "Versions", "create_app"]

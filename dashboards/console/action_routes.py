@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboards.console.access import Access
-from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
-from dashboards.console.own_page import refused
+from dashboards.console.actions import LONGEST_MAINTENANCE
+from dashboards.console.speaking import Speaking
 from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
 from engine.clock import now_ms
@@ -51,47 +50,33 @@ class _Maintenance(_Body):
     note: Note = ""
 
 
-def action_routes(store: Store, actions: Actions | None, access: Access, standing: Remembered) -> APIRouter:
+def action_routes(store: Store, speaking: Speaking, standing: Remembered) -> APIRouter:
     """What operators say, below ``/api``.
 
     The paths are ``actions``, ``label``, ``incident/label``, ``acknowledgement``, ``maintenance`` and ``answer``.
 
     Args:
         store: Where the answers of the detector are read.
-        actions: Writes what operators say; ``None``: nothing can be said here.
-        access: Knows who asks.
+        speaking: Knows who may say something here.
         standing: Reads what was said before; it reads again after each message.
     """
     api = APIRouter(prefix="/api")
-    missing = "" if actions else "this console only shows: no pipeline takes messages from it"
-
-    def checked_writer(request: Request) -> tuple[Actions, str]:
-        """What writes messages, and the name of the operator if a proxy says it."""
-        if actions is None:
-            raise refused(missing, "a console of `newnormal run`, `newnormal demo` or `newnormal console`")
-        if unnamed(request):
-            raise refused(f"no proxy names the operator in {access.header}", f"a request with {access.header}")
-        return actions, access.user(request)
-
-    def unnamed(request: Request) -> bool:
-        """Whether a proxy should name the operator, and nobody does."""
-        return bool(access.header) and not access.user(request) and not access.knows(request)
 
     @api.get("/actions")
     def possible(request: Request) -> dict[str, Any]:
-        why = missing or (f"no proxy names you in {access.header}" if unnamed(request) else "")
-        return {"possible": not why, "why": why, "by": access.user(request) or None}
+        why = speaking.why_not(request)
+        return {"possible": not why, "why": why, "by": speaking.by(request) or None}
 
     @api.post("/label")
     def label(body: _Label, request: Request) -> dict[str, Any]:
-        writer, _ = checked_writer(request)
+        writer, _ = speaking.writer(request)
         begin = writer.label(body.entity, body.metric, body.start, body.verdict, body.note)
         standing.forget()
         return {"from": begin}
 
     @api.post("/incident/label")
     def incident_label(body: _IncidentLabel, request: Request) -> dict[str, Any]:
-        writer, _ = checked_writer(request)
+        writer, _ = speaking.writer(request)
         if (incident := store.incidents.one(body.incident)) is None:
             raise HTTPException(404, "there is no such incident")
         rows = store.incidents.rows(incident, now_ms())
@@ -104,14 +89,14 @@ def action_routes(store: Store, actions: Actions | None, access: Access, standin
 
     @api.post("/acknowledgement")
     def acknowledgement(body: _Acknowledgement, request: Request) -> dict[str, Any]:
-        writer, user = checked_writer(request)
+        writer, user = speaking.writer(request)
         writer.acknowledge(body.incident, body.active, user or body.by, body.note)
         standing.forget()
         return {}
 
     @api.post("/maintenance")
     def maintenance(body: _Maintenance, request: Request) -> dict[str, Any]:
-        writer, _ = checked_writer(request)
+        writer, _ = speaking.writer(request)
         rule, end = writer.maintain(body.entity, body.minutes, body.note)
         standing.forget()
         return {"rule": rule, "until": end}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 VERDICTS = ("expected_change", "new_normal", "false_alarm", "true")
@@ -10,6 +10,9 @@ VERDICTS = ("expected_change", "new_normal", "false_alarm", "true")
 
 LONGEST_MAINTENANCE = 30 * 24 * 60
 """The most minutes that a maintenance which is begun in the console may last."""
+
+LONGEST_RULE = 366 * 24 * 60
+"""The most minutes that a rule which is given in the console may last, if it has an end."""
 
 
 class Actions(Protocol):
@@ -60,6 +63,21 @@ class Actions(Protocol):
         Returns:
             The id of the rule, and the event time at which the maintenance ends, epoch milliseconds.
         """
+
+    def rule(self, fields: Mapping[str, object], limits: Mapping[str, str | None], minutes: int | None) -> int:
+        """Gives the detector a rule; one of the same name is replaced.
+
+        Args:
+            fields: The fields of the rule by name, without its limits and times.
+            limits: Its limits as people write them, such as ``95%`` or ``20G``, by the name of the field.
+            minutes: For how long; ``None``: until it is removed.
+
+        Returns:
+            The event time from which on it is in force, epoch milliseconds.
+        """
+
+    def withdraw(self, rule: str) -> int:
+        """Ends a rule; returns the event time from which on it is no longer in force, epoch milliseconds."""
 
     def in_force(self) -> dict[str, list[dict[str, Any]]]:
         """What was said before: ``rules``, ``labels``, ``placements``, ``acknowledgements`` and ``told``.

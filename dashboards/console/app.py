@@ -20,11 +20,14 @@ from dashboards.console.budget import Promises
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.own_page import own_page
+from dashboards.console.rule_routes import rule_routes
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
 from dashboards.console.site_routes import site_routes
+from dashboards.console.speaking import Speaking
 from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
+from dashboards.console.trials import Trials
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
 from engine.spec.errors import NewnormalError
@@ -48,6 +51,7 @@ _STATUS = {
     "RULE_UNKNOWN": 404, "INCIDENT_UNKNOWN": 404, "INCIDENT_OVER": 409,
     "VERSION_UNKNOWN": 404, "VERSION_EMPTY": 404, "USAGE_INVALID": 400, "COMPARISON_BUSY": 409,
     "COMPARISON_FAILED": 500, "LOGIN_REQUIRED": 401, "TOKEN_WRONG": 401, "COMPARISON_ENDED": 500,
+    "TRIAL_BUSY": 409, "TRIAL_SLOW": 503, "TRIAL_ENDED": 500,
 }  # fmt: skip
 """The HTTP status of errors; of all others 503, as a server does not answer."""
 
@@ -68,6 +72,7 @@ def create_app(
     versions: Versions | None = None,
     quiet: int = QUIET,
     promises: Promises | None = None,
+    trials: Trials | None = None,
 ) -> FastAPI:
     """The console's application.
 
@@ -83,6 +88,7 @@ def create_app(
         versions: Lists and compares versions; ``None``: this console knows none.
         quiet: How long nothing is novel before an incident is resolved, milliseconds.
         promises: How few false alarms were promised; ``None``: nothing was.
+        trials: Says what rules would have done; ``None``: this console tries none.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     access = access or Access(listening)
@@ -90,13 +96,14 @@ def create_app(
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
-    standing = Remembered(actions)
+    standing, speaking = Remembered(actions), Speaking(actions, access)
     app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, standing, quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, beliefs, zone))
     app.include_router(site_routes(store, beliefs, standing, promises, status))
     app.include_router(version_routes(versions))
-    app.include_router(action_routes(store, actions, access, standing))
+    app.include_router(action_routes(store, speaking, standing))
+    app.include_router(rule_routes(trials, speaking, standing))
 
     @app.get("/")
     def page() -> FileResponse:

@@ -51,6 +51,13 @@ class Remembered:
         except NewnormalError as error:
             return [], error.code
 
+    def rules(self) -> tuple[list[Document], str]:
+        """The rules that are not removed, and why they are not known; the reason is empty if they are."""
+        try:
+            return list(self._standing()["rules"]), self._missing()
+        except NewnormalError as error:
+            return [], error.code
+
     def around(self, incident: Document, now: int) -> dict[str, Any]:
         """What is in force on the machines of an incident, and how these stand to each other.
 

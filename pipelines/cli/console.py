@@ -32,6 +32,7 @@ def console(
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
     from dashboards.console import Access, Promises, Store, create_app  # the web server is heavy: only for this command
+    from pipelines.cli.console_trials import ConsoleTrials
     from pipelines.cli.console_versions import ConsoleVersions
     from pipelines.query.operator import Operator
     from pipelines.serving.server import serve
@@ -57,6 +58,7 @@ def console(
         versions=ConsoleVersions(lambda: running(settings), overrides),
         quiet=duration_ms(settings.incidents.quiet),
         promises=Promises.of(settings),
+        trials=ConsoleTrials(lambda: running(settings), overrides),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

@@ -82,10 +82,8 @@ def what_next() -> str:
 def _demo(settings: Settings, overrides: Overrides, starting: StartingSpark, limit: float | None) -> dict[str, Any]:
     """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
     from deploy.embedded.services import embedded
-    from pipelines.cli.console_versions import ConsoleVersions
-    from pipelines.cli.state_view import state_view
+    from pipelines.cli.console_parts import console_parts
     from pipelines.query.control_topics import write
-    from pipelines.query.operator import Operator
     from pipelines.runtime.demo import Inputs, summarize
     from pipelines.runtime.driver import Driver
     from pipelines.runtime.watch import watching
@@ -95,8 +93,7 @@ def _demo(settings: Settings, overrides: Overrides, starting: StartingSpark, lim
     with embedded(settings) as servers:
         settings = servers.settings(settings)
         driver = Driver(settings, starting=starting)
-        versions = ConsoleVersions(lambda: settings, overrides)
-        with watching(driver, actions=Operator.of, state_view=state_view, versions=lambda _: versions) as watch:
+        with watching(driver, **console_parts(overrides)) as watch:
             inputs = Inputs(settings, now_ms())
             driver.status.live_from = END_OF_TIME
             window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)

@@ -95,9 +95,7 @@ def run(
         early = version == FIRST and not files
         starting = stack.enter_context(starting_spark(settings)) if early else None
         from deploy.embedded.services import embedded, status
-        from pipelines.cli.console_versions import ConsoleVersions
-        from pipelines.cli.state_view import state_view
-        from pipelines.query.operator import Operator
+        from pipelines.cli.console_parts import console_parts
         from pipelines.retention.retention import RegularRetention
         from pipelines.runtime.bounded import BoundedRun
         from pipelines.runtime.driver import Driver
@@ -121,10 +119,7 @@ def run(
         how: dict[str, Any] = {"write_again": write_again, "take_over": take_over, "at_once": bool(until)}
         driver = Driver(found, jobs, program=program, starting=starting, **how)
         bounded = BoundedRun(driver) if until else None
-        asked: dict[str, Any] = {} if files else {
-            "actions": Operator.of, "state_view": state_view,
-            "versions": lambda settings: ConsoleVersions(lambda: settings, overrides),
-        }  # fmt: skip
+        asked = {} if files else console_parts(overrides)
         watch = stack.enter_context(watching(driver, **asked))
         if not files and version == FIRST:
             note(Registry(driver.settings), driver.settings, driver.names)

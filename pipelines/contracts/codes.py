@@ -22,6 +22,12 @@ setting(
     "the process that compares two versions for the console ended before it was done",
     "see what is accepted; the log of the system may say why, e.g. too little memory",
 )
+setting(
+    "TRIAL_ENDED",
+    "the process that tries a rule for the console ended before it was done",
+    "see what is accepted; the log of the system may say why, e.g. too little memory",
+)
+setting("TRIAL_SLOW", "a rule could not be tried for the console in the time that it has", "see what is accepted")
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "correct the query")
 setting("SQL_WINDOW", "a window of a query is incomplete or impossible", "e.g. `TUMBLE(time, '1m')`")
 setting("SQL_LIVE_NEEDS_WINDOW", "a live query has no event-time window", "group by `TUMBLE` or `HOP`")

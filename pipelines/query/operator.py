@@ -1,8 +1,8 @@
-"""What an operator says to a running pipeline by a click: labels, acknowledgements, maintenance."""
+"""What an operator says to a running pipeline by a click: labels, acknowledgements, maintenance, rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
@@ -20,8 +20,11 @@ from pipelines.query.control_topics import (
     placements,
     rules,
     rules_in_force,
+    withdrawn,
     write,
 )
+from pipelines.query.given_rule import GivenRule, given
+from pipelines.query.recent_windows import recent_windows
 from pipelines.query.told import ToldFiles
 
 _MINUTE = 60_000
@@ -96,6 +99,30 @@ class Operator:
         write(settings, checked(Rule, fields, settings, now))
         return name, end
 
+    def rule(self, fields: Mapping[str, object], limits: Mapping[str, str | None], minutes: int | None) -> int:
+        """Writes a rule that is in force from now on; returns that event time, epoch milliseconds.
+
+        Raises:
+            NewnormalError: As `given`, `GivenRule.refuse_percentages`, `checked` and `write`.
+        """
+        settings, now = self._settings(), self._clock()
+        rule, told = told_rule(fields, limits, minutes, settings, now)
+        if told.percentages:
+            told.refuse_percentages(recent_windows(settings, rule.entity, rule.metric))
+        write(settings, rule)
+        return rule.effective_from
+
+    def withdraw(self, rule: str) -> int:
+        """Writes that a rule is no longer in force; returns from when on, epoch milliseconds.
+
+        Raises:
+            NewnormalError: As `withdrawn` and `write`.
+        """
+        settings, now = self._settings(), self._clock()
+        record = withdrawn(settings, rule, now, now)
+        write(settings, record)
+        return record.time
+
     def in_force(self) -> dict[str, list[dict[str, Any]]]:
         """The rules, labels and placements that apply, what was said of incidents, and what was told of them to whom.
 
@@ -116,6 +143,30 @@ class Operator:
             for name, of_kind in records.items()
         }
         return written | {"told": [asdict(message) for message in ToldFiles(settings.common_folder("notify")).read()]}
+
+
+def told_rule(
+    fields: Mapping[str, object],
+    limits: Mapping[str, str | None],
+    minutes: int | None,
+    settings: Settings,
+    time: int,
+) -> tuple[Rule, GivenRule]:
+    """The rule that an operator has written in the console, and what was said.
+
+    Args:
+        fields: Its fields by name, without limits and times.
+        limits: Its limits as people write them, by the name of the field.
+        minutes: For how long; ``None``: until it is removed.
+        settings: The settings.
+        time: From when on, epoch milliseconds.
+
+    Raises:
+        NewnormalError: As `given` and `checked`.
+    """
+    told = given(fields, limits)
+    end = None if minutes is None else time + minutes * _MINUTE
+    return checked(Rule, {**told.fields, "time": time, "end": end}, settings, time), told
 
 
 def maintenance(entity: str) -> str:

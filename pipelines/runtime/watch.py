@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Access, Actions, Beliefs, Promises, Store, Versions, create_app
+from dashboards.console import Access, Actions, Beliefs, Promises, Store, Trials, Versions, create_app
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.duration import duration_ms
@@ -115,6 +115,7 @@ def watching(
     actions: Callable[[Settings], Actions] | None = None,
     state_view: Callable[[Settings, bool], Beliefs] | None = None,
     versions: Callable[[Settings], Versions] | None = None,
+    trials: Callable[[Settings], Trials] | None = None,
 ) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end.
 
@@ -127,6 +128,7 @@ def watching(
         state_view: Gives what the console asks what the detector believes, by the settings and whether the detector
             runs in this process; ``None``: it asks nobody.
         versions: Gives what lists and compares versions; ``None``: the console knows none.
+        trials: Gives what tries rules; ``None``: the console tries none.
     """
     settings = driver.settings
     shown, incidents = settings.alias, settings.incident_alias
@@ -149,6 +151,7 @@ def watching(
         versions(settings) if versions else None,
         duration_ms(settings.incidents.quiet),
         Promises.of(settings),
+        trials(settings) if trials else None,
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -14,7 +14,9 @@ OURS = {"X-Newnormal": "console", "Origin": "http://localhost", "Sec-Fetch-Site"
 LABEL = {"entity": "db-1", "metric": "cpu", "start": 1_000, "verdict": "false_alarm"}
 MAINTENANCE = {"entity": "db-1", "minutes": 30}
 ACKNOWLEDGEMENT = {"incident": "ab12", "by": "ann"}
+RULE = {"name": "full", "entity": "db-*", "metric": "disk*", "above": "95%", "effect": "report", "minutes": 60}
 EACH = [("label", LABEL), ("maintenance", MAINTENANCE), ("acknowledgement", ACKNOWLEDGEMENT)]
+OF_RULES = [("rule", RULE), ("rule/withdrawal", {"name": "full"}), ("rule/try", RULE), ("rule/proposals", {})]
 OF_AN_INCIDENT = ("incident/label", {"incident": "ab12", "verdict": "false_alarm"})
 
 
@@ -58,7 +60,7 @@ def test_what_an_operator_says_is_written_as_it_was_said() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "body"), [*EACH, OF_AN_INCIDENT])
+@pytest.mark.parametrize(("path", "body"), [*EACH, *OF_RULES, OF_AN_INCIDENT])
 @pytest.mark.parametrize(
     "headers",
     [

@@ -11,7 +11,7 @@ KNOWN = {
     ("engine/spark/stateful.py", "pickle.loads"): (
         "a job, which the driver has packed into the plan of its own query; Spark brings it to the driver's own workers"
     ),
-    ("pipelines/cli/console_versions.py", "recv"): "the answer of a process that the console itself has started",
+    ("pipelines/cli/beside.py", "recv"): "the answer of a process that the console itself has started",
 }
 """The places that may unpickle, each with the reason why the bytes are ours."""
 MODULES = frozenset({"pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"})

@@ -10,6 +10,7 @@ import { Heat } from "./heat.js";
 import { keys } from "./keys.js";
 import { openMachine } from "./machine.js";
 import { place } from "./place.js";
+import { openRules } from "./rules.js";
 import { openSeries } from "./series.js";
 import { showSite, site } from "./site.js";
 import { showState } from "./state.js";
@@ -19,7 +20,7 @@ import { openComparison, openVersions } from "./versions.js";
 const EVERY_MS = 2000, SLOWLY_MS = 10000, PATIENCE_MS = 600;
 const HINT = "Choose an incident to see what is unusual and where it began, or a verdict to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
-const WHOLE = new Set(["versions", "compare", "health"]);
+const WHOLE = new Set(["versions", "compare", "health", "rules"]);
 const roomy = matchMedia("(min-width: 1281px)"); // lists and detail stand side by side
 const state = { paused: false, place: place(""), auto: null, revision: null, zoom: 1, until: null, asked: 0, waiting: 0, status: null, budget: null, site: { machines: 0, last: null } };
 
@@ -94,6 +95,7 @@ function go() {
   if (what === "novelty") openNovelty(id, 1).then(reveal);
   if (what === "machine" || what === "series") again().then(reveal);
   if (what === "versions") openVersions($("detail"), () => chosen("versions") === id).then(reveal);
+  if (what === "rules") openRules($("detail"), state.place, () => chosen("rules") === id).then(reveal);
   if (what === "compare") openComparison($("detail"), state.place, () => chosen("compare") === id).then(reveal);
   if (what === "health") {
     again();
@@ -179,7 +181,7 @@ setInterval(() => { if (awake()) { slowly(); heat.refresh(); again(); } }, SLOWL
 Promise.allSettled([refresh(), heat.refresh()]).then(() => { document.body.dataset.ready = "true"; });
 keys({
   "/": () => { location.hash = ""; document.querySelector("main").dataset.wide = false; document.querySelector("main").dataset.chosen = false; $("entity").focus(); }, o: () => { location.hash = ""; }, h: () => { location.hash = "health"; },
-  v: () => { location.hash = "versions"; }, b: () => history.back(), p: () => $("pause").click(),
+  v: () => { location.hash = "versions"; }, r: () => { location.hash = "rules"; }, b: () => history.back(), p: () => $("pause").click(),
 });
 $("keys").addEventListener("click", () => $("help").showModal());
 addEventListener("hashchange", go);

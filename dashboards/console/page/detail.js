@@ -1,7 +1,7 @@
 // One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
 import { labels } from "./actions.js";
 import { el, metricName, num, time, words } from "./dom.js";
-import { machineLink, seriesLink } from "./place.js";
+import { machineLink, ruleLink, seriesLink } from "./place.js";
 import { plot, update } from "./update.js";
 
 export function showDetail(place, { novelty, explanation, series, span, zone }, zoom, rezoom) {
@@ -16,7 +16,7 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
   said.dataset.keep = `labels ${novelty._id}`;
   update(place, `novelty ${novelty._id} ${zoom}`,
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
-    el("p", { class: "where" }, where, badge, " ", el("a", { href: seriesLink(novelty["host.name"], novelty.metric, 1, span[1]) }, "the series"), " · ", el("a", { href: machineLink(novelty["host.name"]) }, "the machine")),
+    el("p", { class: "where" }, where, badge, " ", el("a", { href: seriesLink(novelty["host.name"], novelty.metric, 1, span[1]) }, "the series"), " · ", el("a", { href: machineLink(novelty["host.name"]) }, "the machine"), " · ", el("a", { href: ruleLink(novelty["host.name"], novelty.metric) }, "a rule for it")),
     plot(series, { span, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, of: novelty, name: metricName(novelty.metric) }),
     said,
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),

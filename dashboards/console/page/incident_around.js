@@ -1,7 +1,6 @@
 // What operators have said that touches an incident, and who was told of it: machines that moved before it, rules and labels in force on its machines, messages.
 import { el, foreign, when, words } from "./dom.js";
-
-const EFFECTS = { skip_result: "not reported", skip_learning: "not learned", report: "always reported", store: "stored", weekend: "as on a weekend" };
+import { effects } from "./rule_words.js";
 
 export function moves(around) {
   if (!around?.moves.length) return [];
@@ -26,10 +25,8 @@ export function toldOf(around) {
 }
 
 function rule(it) {
-  const effects = Object.keys(EFFECTS).filter((name) => it[name]).map((name) => EFFECTS[name]);
-  if (it.only) effects.push(`only what is ${it.only}`);
   const until = it["event.end"] ? [" until ", when(it["event.end"], true)] : [];
-  return el("li", {}, "Rule ", el("b", {}, foreign(it.id)), ": ", foreign(effects.join(", ") || "limits what is reported"), ...until, ...(it.note ? [el("div", { class: "soft" }, foreign(it.note))] : []));
+  return el("li", {}, "Rule ", el("b", {}, foreign(it.id)), ": ", foreign(effects(it)), ...until, ...(it.note ? [el("div", { class: "soft" }, foreign(it.note))] : []));
 }
 
 function label(it) {

@@ -11,6 +11,8 @@ export function seriesLink(entity, metric, hours = 1, end = null) {
   return `#series/${encodeURIComponent(entity)}/${encodeURIComponent(metric)}${range}`;
 }
 
+export const ruleLink = (entity, metric) => `#rules/${encodeURIComponent(entity)}/${encodeURIComponent(metric)}`;
+
 export const comparisonLink = (first, second) => `#compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`;
 
 // What an operator may have come for, by a link in a notification: the page offers it, and a click does it.
@@ -25,6 +27,7 @@ export function place(hash) {
     if (what === "incident" && (parts.length === 1 || (parts.length === 2 && ACTS.includes(metric)))) return { what, id: entity, act: metric };
     if (what === "machine" && parts.length === 1) return { what, id: entity };
     if ((what === "versions" || what === "health") && !parts.length) return { what, id: what };
+    if (what === "rules" && (!parts.length || (parts.length === 2 && entity && metric))) return { what, id: text, entity, metric };
     if (what === "compare" && parts.length === 2) return { what, id: text, first: entity, second: metric };
     if (what === "series" && entity && metric) return { what, id: text, entity, metric, hours: whole(hours) ?? 1, end: whole(end) };
     return { what: "novelty", id: decodeURIComponent(text) };

@@ -4,7 +4,7 @@ import { common, sign } from "./chart.js";
 import { duration, el, foreign, metricName, num, time, when, words } from "./dom.js";
 import { plural } from "./incident_words.js";
 import { incidentCards } from "./machine.js";
-import { machineLink, noveltyLink, seriesLink } from "./place.js";
+import { machineLink, noveltyLink, ruleLink, seriesLink } from "./place.js";
 import { band, quantity } from "./quantity.js";
 import { plot, update } from "./update.js";
 
@@ -27,7 +27,7 @@ function showSeries(place, { entity, metric, end }, found) {
   const of = { metric, metric_kind: found.metric_kind };
   update(place, `series ${entity} ${metric}`,
     el("div", { class: "top" }, el("h2", {}, foreign(metricName(metric)), " of ", el("a", { href: machineLink(entity) }, foreign(entity))), el("div", { class: "zoom ranges" }, ...ranges)),
-    el("p", { class: "where" }, `${time(found.axis[0])} to ${time(found.axis[1])} UTC · ${plural(found.series.length, "point")}`),
+    el("p", { class: "where" }, `${time(found.axis[0])} to ${time(found.axis[1])} UTC · ${plural(found.series.length, "point")} · `, el("a", { href: ruleLink(entity, metric) }, "a rule for it")),
     ...(found.known ? now(found, of) : [el("p", { class: "hint unknown" }, "Nothing is known of this series: no window of it is stored", found.view.missing ? ", and what the detector believes is not known here" : " or has been judged", ". See whether the names are right and the machine sends this metric; its first window comes when the first is complete.")]),
     ...(found.series.length ? [plot(found.series, { span: found.axis, shade, zone: found.zone, of, name: `${metricName(metric)} of ${entity}` })] : []),
     ...belief(found.view, of), ...novelties(found), ...earlier(found, of),

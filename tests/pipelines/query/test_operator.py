@@ -113,3 +113,32 @@ def test_what_the_detector_would_refuse_is_not_written(settings: Settings) -> No
     with pytest.raises(NewnormalError) as unknown:
         written(settings, topics.LABELS)
     assert unknown.value.code == "TOPIC_UNKNOWN"
+
+
+def test_a_rule_is_in_force_from_now_on_for_as_long_as_was_said_until_it_is_withdrawn(settings: Settings) -> None:
+    fields = {"id": "nights", "entity": "lab-*", "metric": "net.*", "times": "02:00-03:00", "skip_result": True}
+    assert at(settings, NOW).rule(fields, {"below": "20G", "above": None}, 60) == NOW
+    (rule,) = written(settings, topics.RULES)
+    said = {"id": "nights", "host.name": "lab-*", "metric": "net.*", "times": "02:00-03:00", "below": 20e9}
+    assert {name: rule[name] for name in said} == said
+    assert (rule["@timestamp"], rule["event.end"], rule["skip_result"]) == (NOW, NOW + 60 * 60_000, True)
+    assert at(settings, NOW + 1).withdraw("nights") == NOW + 1
+    assert at(settings, NOW + 2).in_force()["rules"] == []
+    with pytest.raises(NewnormalError) as refused:
+        at(settings, NOW + 3).withdraw("nights")
+    assert refused.value.code == "RULE_UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        ({"times": "night"}, {}), ({"entity": ""}, {}), ({"skip_result": False}, {}), ({"timezone": "Mars"}, {}),
+        ({}, {"above": "5 ms"}), ({}, {"above": "2", "below": "1"}),
+    ],
+)  # fmt: skip
+def test_a_rule_that_is_none_is_refused_before_anything_is_written(
+    settings: Settings, fields: dict[str, Any], limits: dict[str, str]
+) -> None:
+    with pytest.raises(NewnormalError) as refused:
+        at(settings, NOW).rule({"id": "r", "skip_result": True, **fields}, limits, None)
+    assert refused.value.code == "RULE_INVALID"
