@@ -69,7 +69,8 @@ def settings(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> 
         [entity],
         start=at,
         series=[row],
-        series_count=1, open_series=0,
+        series_count=1,
+        open_series=0,
         end=at + WINDOW,
         updated=at + DAY // 2,
     )

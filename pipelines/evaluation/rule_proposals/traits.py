@@ -6,7 +6,7 @@ Each is a condition that a rule can have. All of them are taken from the false a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import floor, inf, log10
@@ -81,15 +81,14 @@ def traits_of(rows: Rows, timezone: str) -> Traits:
         timezone: IANA name of the time zone in which times of the week are counted.
     """
     false = rows.windows.filter(pl.col("label") == FALSE)
-    machines = (
-        ({"entity": glob}, matches(glob, rows.windows["entity"]), None, 1.0)
-        for glob in _globs(false["entity"], _of_machine)
-    )
-    metrics = (
-        ({"metric": glob}, matches(glob, rows.windows["metric"]), None, 1.0)
-        for glob in _globs(false["metric"], _of_metric)
-    )
-    always = ({}, np.ones(rows.windows.height, np.bool_), inf, 1.0)
+    names = rows.windows
+    machines: list[Found] = [
+        ({"entity": glob}, matches(glob, names["entity"]), None, 1.0) for glob in _globs(false["entity"], _of_machine)
+    ]
+    metrics: list[Found] = [
+        ({"metric": glob}, matches(glob, names["metric"]), None, 1.0) for glob in _globs(false["metric"], _of_metric)
+    ]
+    always: Found = ({}, np.ones(names.height, np.bool_), inf, 1.0)
     return Traits(
         _chosen(rows, [*machines, always]),
         _chosen(rows, [*metrics, always]),
@@ -116,12 +115,12 @@ def _chosen(rows: Rows, found: Iterable[Found], common: bool = True) -> list[Tra
     return sorted(kept.values(), key=lambda it: (-it.cover.false.bit_count(), it.order))[:_MOST]
 
 
-def _globs(names: pl.Series, cut: object) -> list[str]:
+def _globs(names: pl.Series, cut: Callable[[str], Iterable[str]]) -> list[str]:
     """The globs of names, without those that few of the rows match."""
     counted = names.value_counts().sort("count", names.name, descending=[True, False]).head(_NAMES)
     numbers: dict[str, int] = {}
     for name, count in counted.iter_rows():
-        for glob in cut(name):  # type: ignore[operator]
+        for glob in cut(name):
             numbers[glob] = numbers.get(glob, 0) + count
     usable = [(-count, glob) for glob, count in numbers.items() if count >= LEAST and 0 < len(glob) <= LONGEST]
     return [glob for _, glob in sorted(usable)][: 5 * _MOST]
@@ -205,7 +204,7 @@ def _sizes(rows: Rows, false: pl.DataFrame) -> Iterator[Found]:
 
 def _withheld(rows: Rows, **fields: object) -> Flags:
     actual, typical = (rows.windows[name].fill_null(float("nan")).to_numpy() for name in ("actual", "typical"))
-    return withheld(Rule(id="tried", time=0, **fields), actual, typical)  # type: ignore[arg-type]
+    return withheld(Rule(id="tried", time=0, **fields), actual, typical)
 
 
 def _bounds(values: pl.Series) -> list[float]:
