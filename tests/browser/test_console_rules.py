@@ -54,6 +54,7 @@ def settings(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> 
     settings = load(namespace=f"rules{uuid.uuid4().hex[:8]}.", **addresses)
     sink = Sink(SinkConfig.of(settings, endpoints.elasticsearch_url))
     found = [novelty(entity, metric, at + WINDOW, "anomaly", 60.0) for entity, metric, at in [*FALSE, *TRUE]]
+    found[len(FALSE) - 1] = found[len(FALSE) - 1].model_copy(update={"record_score": 70.0})
     found[::2] = [each.model_copy(update={"actual": 1.0}) for each in found[::2]]  # not all in one direction
     assert sink.write([SinkDocument(each.to_json()) for each in found]).indexed == len(found)
     sink.close()
@@ -156,11 +157,13 @@ def test_a_rule_is_tried_by_keyboard_and_saved_by_one_tap_more_and_is_then_in_fo
     assert examples.count() == 10
     hrefs = examples.locator("a").evaluate_all("all => all.map(it => it.getAttribute('href'))")
     assert all(href.startswith(("#series/lab-", "#incident/")) for href in hrefs)
+    assert "#incident/night" in hrefs[:2], "the highest score is the first"
     assert in_force(settings) == [], "nothing is saved before it is asked for"
     result.get_by_role("button", name="Save the rule").click()
     expect(result).to_contain_text("Saved: in force from")
     expect(page.get_by_role("group", name="Rule lab nights")).to_be_visible()
     assert in_force(settings) == [("lab nights", "lab-*", "net.*", "02:00-03:00", True)]
+    assert [rule.end for rule in control_topics.rules(settings)] == [None], "it lasts until it is removed"
     page.get_by_role("button", name="Remove lab nights").click()
     expect(page.get_by_role("group", name="Rule lab nights")).to_have_count(0)
     assert in_force(settings) == []

@@ -5,13 +5,13 @@ const EFFECTS = {
   skip_result: "report nothing", report: "always report", up: "report only what is above typical", down: "report only what is below typical",
   min_change: "report only changes of at least", min_change_share: "report only changes by a share of at least",
 };
-const LENGTHS = { "": "until it is removed", 480: "for 8 h", 10080: "for 7 days", 43200: "for 30 days" };
+const LENGTHS = [["", "until it is removed"], ["480", "for 8 h"], ["10080", "for 7 days"], ["43200", "for 30 days"]];
 const SIZES = ["min_change", "min_change_share"];
 
 // `attempt` is called when the form is sent, `changed` when a field is.
 export function form({ entity = "*", metric = "*" }, attempt, changed) {
   const field = (label, name, value, more = {}) => el("label", {}, label, el("input", { type: "text", name, value, autocomplete: "off", autocapitalize: "off", spellcheck: "false", ...more }));
-  const menu = (label, name, options) => el("label", {}, label, el("select", { name, "aria-label": label }, ...Object.entries(options).map(([value, text]) => el("option", { value }, text))));
+  const menu = (label, name, options) => el("label", {}, label, el("select", { name, "aria-label": label }, ...options.map(([value, text]) => el("option", { value }, text))));
   const made = el("form", { class: "rule-form", "aria-label": "Rule" },
     field("Name", "name", "", { required: "", maxlength: 256 }),
     field("Machines", "entity", glob(entity), { required: "", maxlength: 512, placeholder: "db-*", list: "entities" }),
@@ -20,7 +20,7 @@ export function form({ entity = "*", metric = "*" }, attempt, changed) {
     field("Time zone", "timezone", "UTC", { required: "", maxlength: 100 }),
     field("Only values above", "above", "", { maxlength: 40, placeholder: "any; 95%, 20G" }),
     field("Only values below", "below", "", { maxlength: 40, placeholder: "any; 95%, 20G" }),
-    menu("Then", "effect", EFFECTS),
+    menu("Then", "effect", Object.entries(EFFECTS)),
     field("Size", "amount", "", { maxlength: 40, placeholder: "5, 10%, 20G" }),
     menu("Lasts", "minutes", LENGTHS),
     field("Reason", "note", "", { maxlength: 4096 }),

@@ -14,11 +14,14 @@ from pipelines.evaluation.rule_proposals.rows import Cover, positions
 from pipelines.evaluation.rule_proposals.traits import LEAST, Trait, Traits
 
 PROPOSALS = 5
-STEPS = 300_000
+STEPS = 3_000_000
 """So many combinations are tried for one proposal at most."""
 
 OTHERS = 4
 """So many alarms without a label that a rule would remove too weigh as much as one false alarm."""
+
+EXCUSE = 8
+"""So much a condition costs that the alarms may share by chance: it must spare more than that."""
 
 _RARE = 0.001
 """What holds for all alarms of a combination with a smaller chance than this is something that they have in common."""
@@ -48,22 +51,35 @@ class Common:
         effect = self.effect.fields or {"skip_result": True}
         return {**self.machine.fields, **self.metric.fields, **self.times.fields, **effect}
 
-    @property
-    def value(self) -> int:
-        """What a rule is worth: `OTHERS` for a false alarm that it removes, less 1 for one without a label."""
-        return OTHERS * self.cover.false.bit_count() - self.cover.others.bit_count()
+    def value(self, days: Sequence[int]) -> int:
+        """What a rule is worth.
 
-    def rank(self, days: Sequence[int]) -> tuple[object, ...]:
-        """The best has the lowest: the most valuable, the fewest others, the most in common, the narrowest.
+        It is `OTHERS` for each false alarm that it removes, less 1 for each alarm without a label, and less `EXCUSE`
+        for each time of the week, direction or size that is no reason.
 
         Args:
             days: The day of each false alarm.
         """
-        apart = len({days[at] for at in positions(self.cover.false)}) - 1
+        apart = self._apart(days)
+        excuses = (_looseness(self.times, apart) == _EXCUSED) + (_looseness(self.effect, apart) == _EXCUSED)
+        removed, others = self.cover.false.bit_count(), self.cover.others.bit_count()
+        return OTHERS * removed - others - EXCUSE * excuses
+
+    def rank(self, days: Sequence[int]) -> tuple[object, ...]:
+        """Of two that are worth the same the better has the lower one: fewer others, more in common, narrower.
+
+        Args:
+            days: The day of each false alarm.
+        """
+        apart = self._apart(days)
         loose = (not self.machine.fields) + (not self.metric.fields)
         loose += _looseness(self.times, apart) + _looseness(self.effect, apart)
         orders = (self.metric.order, self.machine.order, self.times.order, self.effect.order)
-        return -self.value, self.cover.others.bit_count(), loose, *orders
+        return self.cover.others.bit_count(), loose, *orders
+
+    def _apart(self, days: Sequence[int]) -> int:
+        """On how many further days the alarms were, after the first one."""
+        return len({days[at] for at in positions(self.cover.false)}) - 1
 
 
 @dataclass(frozen=True)
@@ -120,17 +136,18 @@ def _best(traits: Traits, wanted: int, days: Sequence[int], steps: int) -> tuple
 
 class _Best:
     def __init__(self, days: Sequence[int]) -> None:
-        self._days, self._rank = days, tuple[object, ...]()
+        self._days, self._value, self._rank = days, 0, tuple[object, ...]()
         self.common: Common | None = None
         self.least = LEAST  # a combination of fewer false alarms is worth less
 
     def take(self, common: Common) -> None:
-        if common.value <= 0 or (self.common is not None and common.value < self.common.value):
+        value = common.value(self._days)
+        if value <= 0 or value < self._value:
             return
         rank = common.rank(self._days)
-        if self.common is None or rank < self._rank:
-            self.common, self._rank = common, rank
-            self.least = max(LEAST, -(-common.value // OTHERS))
+        if value > self._value or rank < self._rank:
+            self.common, self._value, self._rank = common, value, rank
+            self.least = max(LEAST, -(-value // OTHERS))
 
 
 def _narrowed(cover: Cover, traits: Sequence[Trait], best: _Best) -> Iterator[tuple[Trait, Cover]]:
@@ -144,4 +161,7 @@ def _looseness(trait: Trait, apart: int) -> int:
     """0: the alarms, on so many further days, hardly have this by chance; 1: no condition; 2: one that is no reason."""
     if not trait.fields:
         return 1
-    return 0 if trait.common and trait.chance**apart < _RARE else 2
+    return 0 if trait.common and trait.chance**apart < _RARE else _EXCUSED
+
+
+_EXCUSED = 2

@@ -17,8 +17,8 @@ _Parse = Callable[[dict[str, Any]], dict[str, Any] | None]
 _AHEAD_MS, _EARLIEST = 60_000, 946_684_800_000
 _SECONDS_BELOW, _EXACT = 100_000_000_000, 2**53
 _RULE = (
-    *("id", "@timestamp", "active", "host.name", "metric", "event.start", "event.end", "dates", "timezone"),
-    *("above", "below", "skip_result", "skip_learning", "report", "weekend", "only", "min_change"),
+    *("id", "@timestamp", "active", "host.name", "metric", "event.start", "event.end", "dates", "times"),
+    *("timezone", "above", "below", "skip_result", "skip_learning", "report", "weekend", "only", "min_change"),
     *("min_change_share", "store", "note"),
 )
 RULE_FIELDS = frozenset(_RULE)
