@@ -29,8 +29,10 @@ import engine.spark.shard_task  # noqa: F401
 from engine.spark.session import PRELOAD
 
 if __name__ == "__main__":
+    gc.disable()  # what is imported stays, and looking for garbage in it meanwhile takes a sixth of the time
     for module in filter(None, os.environ.get(PRELOAD, "").split(",")):
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
+    gc.enable()
     manager()
