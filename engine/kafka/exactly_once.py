@@ -218,6 +218,8 @@ class _Connection:
                 "transactional.id": f"{writer.job}.writer" + ("" if writer.number is None else f".{writer.number}"),
                 "transaction.timeout.ms": 120_000,
                 "linger.ms": 2,
+                # with more, librdkafka's thread keeps a core busy while a slow broker answers (decision 0055)
+                "max.in.flight.requests.per.connection": 1,
                 "message.max.bytes": 15_000_000,
                 "queue.buffering.max.messages": 1_000_000,
                 "queue.buffering.max.kbytes": 1_048_576,
