@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,7 @@ def score(
 
       newnormal score export/ --time-column Zeit --decimal , --timezone Europe/Berlin --out verdicts.csv
     """
+    gc.set_threshold(50_000)  # a start makes 300,000 objects, and nearly all of them stay
     overrides = {"detector.threshold": threshold, "detector.timezone": how.timezone}
     from pipelines.evaluation.score import score_files, write_csv  # it loads the models
 
