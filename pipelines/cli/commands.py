@@ -59,6 +59,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "dashboards": Entry("dashboards:app", "kibana.md"),
         "rule": Entry("rule:app", "rules.md"),
         "label": Entry("label:app", "rules.md"),
+        "budget": Entry("budget:app", "rules.md"),
         "deadletter": Entry("deadletter:app", "dead-letters.md"),
     },
     "Change and compare": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +16,10 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import Overrides, ShownVersion, StateDir, with_servers
+from pipelines.cli.past import past
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings import load
+from pipelines.contracts.version_names import FIRST
 from pipelines.query.control_topics import instant
 
 app = typer.Typer(
@@ -87,6 +90,48 @@ def routes(
     who = f"{severity} at {iso(when)}: " + (f"told {', '.join(whom)}" if whom else "nobody is told")
     later = "; ".join(each.escalation for each in taken if each.escalation)
     typer.echo(visible(who + (f"; without acknowledgement: {later}" if later else "")))
+
+
+@app.command("try")
+@with_servers
+def try_(
+    overrides: Overrides,
+    draft: Annotated[Path, typer.Option(help="A file with the section notify that is tried: channels, routes, quiet.")],
+    start: Annotated[
+        str, typer.Option("--from", help="Try it on incidents from this time on: ISO 8601, or -7d.")
+    ] = "-30d",
+    end: Annotated[str, typer.Option("--until", "--to", help="Try it on incidents until this time.")] = "now",
+    version: ShownVersion = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object with all figures.")] = False,
+) -> None:
+    """Say whom other settings would have told of the stored incidents, and when; nothing is sent or written.
+
+    Both settings, those in force and those of the file, are applied to each revision of the incidents, as
+    newnormal notify run does it.
+
+    Example: [bold]newnormal notify try --draft new.toml --from -7d[/bold]
+    """
+    from pipelines.cli.route_trial import route_lines
+    from pipelines.evaluation.comparison.reading import spans
+    from pipelines.evaluation.route_trial.stored import stored_incidents
+    from pipelines.evaluation.route_trial.trial import route_trial
+    from pipelines.versions.promotion import shown_version
+    from pipelines.versions.registry import Registry
+
+    now = now_ms()
+    begin, until = past(start, end, now, "notify try")
+    tried = load(**overrides, **_drafted(draft)).notify
+    settings = running(load(**overrides))
+    name = version or shown_version(settings) or FIRST
+    shown = settings.of(Registry(settings).get(name).names)
+    stored = stored_incidents(shown, begin, until)
+    said, _ = spans(settings, (), ())
+    found = route_trial(settings.notify, tried, begin, until, stored, said)
+    if as_json:
+        typer.echo(json.dumps(found.figures()))
+        return
+    for line in route_lines(found):
+        typer.echo(visible(line))
 
 
 def _names(channels: tuple[str, ...]) -> str:

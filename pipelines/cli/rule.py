@@ -17,6 +17,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, with_kafka, with_servers
+from pipelines.cli.past import past
 from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
@@ -169,7 +170,7 @@ def try_(
     from pipelines.evaluation.rule_trial.past import tried
 
     settings, now = load(**overrides), now_ms()
-    begin, until = _past(start, end, now, "rule try")
+    begin, until = past(start, end, now, "rule try")
     rule = operators.checked(Rule, options.fields | {"id": name, "time": begin}, settings, now)
     settings = running(settings)
     if options.percentages:
@@ -199,22 +200,13 @@ def propose(
     from pipelines.evaluation.rule_proposals.past import proposed
 
     now = now_ms()
-    begin, until = _past(start, end, now, "rule propose")
+    begin, until = past(start, end, now, "rule propose")
     found = proposed(begin, until, running(load(**overrides)), now)
     if as_json:
         typer.echo(json.dumps(found.figures()))
         return
     for line in proposal_lines(found):
         typer.echo(visible(line))
-
-
-def _past(start: str, end: str, now: int, where: str) -> tuple[int, int]:
-    """The time between two options, which lies in the past, epoch milliseconds."""
-    begin, until = operators.instant(start, now, "--from") or 0, operators.instant(end, now, "--until") or now
-    if begin >= min(until, now):
-        what, accepted = f"--from {start} is not before --until {end}, or in the future", "a past time"
-        raise NewnormalError("USAGE_INVALID", what, where, accepted, "nothing was tried")
-    return begin, min(until, now)
 
 
 @app.command("list")

@@ -1,47 +1,34 @@
-"""Says in a few lines what a rule would have removed and added."""
+"""Says in a few lines what a rule, labels or a budget would have removed and added."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.spec.duration import iso
 from pipelines.contracts.records import Rule
+from pipelines.evaluation.label_trial import LabelTrial
 from pipelines.evaluation.rule_proposals.proposals import Proposals
-from pipelines.evaluation.rule_trial.trial import Trial, by_severity
+from pipelines.evaluation.rule_trial.changes import Changes, by_severity
+from pipelines.evaluation.rule_trial.trial import Trial
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
     """What a rule would have done: what is stored of the time, counts, what cannot be said, and examples."""
     yield f"from {iso(trial.start)} until {iso(trial.end)}"
     yield from counts(trial)
-    changed = trial.count("gone") + trial.count("new")
-    if trial.examples:
-        yield f"examples, {len(trial.examples)} of {changed}:"
-    for each in trial.examples:
-        yield "  " + _example(each)
+    yield from example_lines(trial)
 
 
 def counts(trial: Trial) -> Iterator[str]:
     """The same without the examples and the time."""
-    known = trial.stored
-    if known.verdicts_from > trial.start:
-        yield f"  verdicts are stored from {iso(known.verdicts_from)} on; nothing is known of the time before"
-    if known.values_needed:
+    yield from _stored(trial)
+    if trial.stored.values_needed:
         yield "  " + _values(trial)
-    before = trial.alarms.filter(trial.alarms["outcome"] != "new").height
-    gone, new = trial.count("gone"), trial.count("new")
-    yield f"removed: {gone} of {before} alarms ({_n(trial.windows[0], 'window')}){_listed(trial.severities('gone'))}"
-    if gone:
-        true, false = trial.count("gone", "true"), trial.count("gone", "false_alarm")
-        rest = gone - true - false
-        yield f"  by labels: {_n(true, 'true alarm')} lost, {_n(false, 'false alarm')} spared, {rest} without a label"
-        lost, smaller = trial.incidents
-        yield f"  incidents: {len(lost)} with all their series{_listed(by_severity(lost))}; {len(smaller)} in part"
-    yield f"added: {_n(new, 'alarm')} ({_n(trial.windows[1], 'window')}){_listed(trial.severities('new'))}"
+    yield from change_lines(trial)
     if trial.undecided:
-        which = f"{_n(trial.undecided, 'joined alarm')} of these machines (_machine)"
+        which = f"{counted(trial.undecided, 'joined alarm')} of these machines (_machine)"
         yield f"not counted: {which}, which may be judged otherwise without what is removed"
     if trial.rule.skip_learning or trial.rule.weekend:
         yield "not counted: what follows from what the models would have learned otherwise; a replay says it"
@@ -70,6 +57,49 @@ def command(rule: Rule) -> str:
     return shlex.join(words)
 
 
+def label_lines(trial: LabelTrial) -> Iterator[str]:
+    """What labels would have done, in the same way."""
+    for label in trial.labels:
+        yield f"label {label.verdict} for {label.metric} of {label.entity}, in effect from {iso(label.at)}"
+    yield f"from {iso(trial.start)} until {iso(trial.end)}"
+    yield from _stored(trial)
+    yield from change_lines(trial)
+    if trial.shortened:
+        yield f"ended earlier: {counted(trial.shortened, 'alarm')}"
+    if trial.undecided:
+        later = counted(trial.undecided, "later alarm")
+        yield f"not counted: {later} of these series, which are compared with another level then; a replay says it"
+    yield from example_lines(trial)
+
+
+def _stored(trial: Changes) -> Iterator[str]:
+    if trial.stored.verdicts_from > trial.start:
+        yield f"  verdicts are stored from {iso(trial.stored.verdicts_from)} on; nothing is known of the time before"
+
+
+def change_lines(trial: Changes) -> Iterator[str]:
+    """How many alarms go and come."""
+    before = trial.alarms.filter(trial.alarms["outcome"] != "new").height
+    gone, new = trial.count("gone"), trial.count("new")
+    windows = counted(trial.windows[0], "window")
+    yield f"removed: {gone} of {before} alarms ({windows}){listed(trial.severities('gone'))}"
+    if gone:
+        true, false = trial.count("gone", "true"), trial.count("gone", "false_alarm")
+        lost, spared = counted(true, "true alarm"), counted(false, "false alarm")
+        yield f"  by labels: {lost} lost, {spared} spared, {gone - true - false} without a label"
+        whole, part = trial.incidents
+        yield f"  incidents: {len(whole)} with all their series{listed(by_severity(whole))}; {len(part)} in part"
+    yield f"added: {counted(new, 'alarm')} ({counted(trial.windows[1], 'window')}){listed(trial.severities('new'))}"
+
+
+def example_lines(trial: Changes) -> Iterator[str]:
+    """Up to ten alarms that go or come."""
+    if trial.examples:
+        yield f"examples, {len(trial.examples)} of {trial.count('gone') + trial.count('new')}:"
+    for each in trial.examples:
+        yield "  " + _example(each)
+
+
 def _values(trial: Trial) -> str:
     """From when on quiet windows are known."""
     begin = trial.stored.values_from
@@ -80,11 +110,21 @@ def _values(trial: Trial) -> str:
     return "values of quiet windows are those in Kafka"
 
 
-def _n(number: int, of: str) -> str:
+def counted(number: int, of: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "alarm"), counted(2, "alarm")
+    ('1 alarm', '2 alarms')
+    """
     return f"{number} {of}" if number == 1 else f"{number} {of}s"
 
 
-def _listed(counts: dict[str, int]) -> str:
+def listed(counts: Mapping[str, int]) -> str:
+    """What comes behind a number: its parts by severity.
+
+    >>> listed({"major": 2, "minor": 1})
+    ': 2 major, 1 minor'
+    """
     return ": " + ", ".join(f"{number} {name}" for name, number in counts.items()) if counts else ""
 
 

@@ -26,7 +26,7 @@ _UNTAKEN = _kind(
     Severity.AT_RISK,
     "incidents last of which no route tells anybody",
     "a last `[[notify.routes]]` without conditions takes the rest, also with no channels if nobody shall be told; "
-    "`newnormal notify routes` shows which route takes what",
+    "`newnormal notify try --draft FILE` says whom other routes would tell of the incidents of the last 30 days",
 )
 _UNNAMED = _kind(
     "NOTIFY_UNNAMED",

@@ -1,15 +1,20 @@
-"""Which messages a channel gets now: quiet hours, the most messages within a time, and summaries. Pure functions."""
+"""Which messages a channel gets now: what is new for it, quiet hours, the most within a time, and summaries.
+
+Pure functions: `pipelines.notify.teller` tells by them, `pipelines.notify.paging` says whom the past would have paged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.spec.duration import duration_ms
+from pipelines.contracts.records import Incident
 from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.week_times import is_within
-from pipelines.notify.news import News
+from pipelines.notify.news import LastReport, News, news
+from pipelines.notify.routing import Routing, Taken
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,45 @@ class Plan:
     held: frozenset[str] = frozenset()
 
 
+def all_due(
+    channel: str,
+    incidents: Iterable[tuple[Incident, Taken]],
+    routing: Routing,
+    now: int,
+    reports: Mapping[str, LastReport],
+    tried: Mapping[str, LastReport],
+) -> list[News]:
+    """What is new about incidents for a channel.
+
+    Args:
+        channel: Name of the channel.
+        incidents: The incidents, each with what the routes made of it.
+        routing: The routes.
+        now: The present, epoch milliseconds.
+        reports: What the channel was told last, by id of the incident.
+        tried: What it may have been told since, see `pipelines.notify.news.news`.
+    """
+    due = []
+    for incident, taken in incidents:
+        name, duty = incident.id, routing.duty(channel, incident, taken, now)
+        if new := news(incident, reports.get(name), duty, tried.get(name)):
+            due.append(new)
+    return due
+
+
 def in_order(due: Iterable[News]) -> list[News]:
     """News in the order in which they are told: the most severe first, then what opened first."""
     return sorted(due, key=lambda one: (-one.rank, one.incident.opened, one.incident.id))
 
 
-def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence[int], held: Collection[str]) -> Plan:
+def plan(
+    due: Sequence[News],
+    settings: NotifySettings,
+    now: int,
+    sent: Sequence[int],
+    held: Collection[str],
+    limited: bool = True,
+) -> Plan:
     """Decides what of the news is sent now.
 
     News that were held back become one summary, unless they are alone. The most severe go first, and alone.
@@ -43,7 +81,10 @@ def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence
         now: The present, epoch milliseconds.
         sent: When the channel got its last messages, epoch milliseconds.
         held: Ids of the incidents that were held back before.
+        limited: False for a receiver with limits of its own: it is sent all at once, each as a message.
     """
+    if not limited:
+        return Plan(tuple(in_order(due)))
     through = SEVERITIES.index(settings.breakthrough)
     quiet, order = is_within(settings.quiet, settings.timezone, now), in_order(due)
     spoken = [one for one in order if one.rank >= through] if quiet else order

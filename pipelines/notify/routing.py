@@ -126,7 +126,7 @@ class Routing:
             taken: What the routes made of it.
             now: The present, epoch milliseconds.
         """
-        waits = incident.status in STANDING and incident.status != "acknowledged"
+        waits = _waits(incident)
         told, reminders = False, [0]
         for name, since in taken.since.items():
             route = self._routes.get(name)
@@ -140,6 +140,26 @@ class Routing:
                     every, began = duration_ms(route.remind), min(begins)
                     reminders += [began + (now - began) // every * every] if now - began >= every else []
         return Duty(told, max(reminders))
+
+    def next_duty(self, incident: Incident, taken: Taken, now: int) -> int | None:
+        """The next instant at which the clock alone gives a channel more to hear; ``None``: there is none.
+
+        Args:
+            incident: The incident.
+            taken: What the routes made of it.
+            now: The present, epoch milliseconds.
+        """
+        if not _waits(incident):
+            return None
+        instants = []
+        for name, since in taken.since.items():
+            if route := self._routes.get(name):
+                steps = [since + duration_ms(step.after) for step in route.escalate]
+                instants += steps
+                every = duration_ms(route.remind) if route.remind else 0
+                begun = [at for at in (since, *steps) if every and at <= now]
+                instants += [at + ((now - at) // every + 1) * every for at in begun]
+        return min((at for at in instants if at > now), default=None)
 
     def reasons(self, incident: Incident, at: int) -> dict[str, str]:
         """For each route why it does not take an incident; empty if it does.
@@ -165,6 +185,11 @@ class Routing:
         if route.times and not is_within(route.times, route.timezone or self._zone, at):
             return "times"
         return misses(route, incident)
+
+
+def _waits(incident: Incident) -> bool:
+    """Whether it lasts and nobody has acknowledged it."""
+    return incident.status in STANDING and incident.status != "acknowledged"
 
 
 def misses(selection: Selection, incident: Incident) -> str:

@@ -19,8 +19,8 @@ from pipelines.notify.channels.sending import SendError
 from pipelines.notify.figures import ChannelFigures, Tally
 from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
-from pipelines.notify.news import News, news
-from pipelines.notify.planning import Plan, in_order, plan
+from pipelines.notify.news import News
+from pipelines.notify.planning import all_due, plan
 from pipelines.query.told import SentMessage
 
 _LOOK = 0.5
@@ -101,14 +101,10 @@ class Teller(threading.Thread):
         now = now_ms()
         known = reports.keys() | tried.keys()
         gone = [replace(it, incident=_gone(it.incident, version, now)) for it in elsewhere if it.incident.id in known]
-        due = []
-        for each in (*there, *gone):
-            name, duty = each.incident.id, self._memory.routing.duty(self._channel, each.incident, each.taken, now)
-            if new := news(each.incident, reports.get(name), duty, tried.get(name)):
-                due.append(new)
-        todo = Plan(tuple(in_order(due)))
-        if self._sender.limited:
-            todo = plan(due, self._settings, now, self._memory.sent(self._channel), self._held)
+        both = ((each.incident, each.taken) for each in (*there, *gone))
+        due = all_due(self._channel, both, self._memory.routing, now, reports, tried)
+        sent = self._memory.sent(self._channel)
+        todo = plan(due, self._settings, now, sent, self._held, self._sender.limited)
         self._tally.due([new.incident.id for new in (*todo.single, *todo.together)], todo.held, now)
         channel, escape = self._settings.channels[self._channel], self._sender.escape
         for new in todo.single:

@@ -176,9 +176,14 @@ def rules_over_time(settings: Settings) -> list[RuleInForce]:
 def labels(settings: Settings) -> list[Label]:
     """All labels, sorted by their start; if a novelty has several labels, only the last one."""
     newest: dict[tuple[str, str, int], Label] = {}
-    for label in sorted(_written(settings, Label), key=lambda label: (label.effective_from, label.to_json())):
+    for label in all_labels(settings):
         newest[label.entity, label.metric, label.start] = label
     return sorted(newest.values(), key=lambda label: (label.start, label.entity, label.metric))
+
+
+def all_labels(settings: Settings) -> list[Label]:
+    """All labels, as the detector takes them: several on one novelty count each."""
+    return sorted(_written(settings, Label), key=lambda label: (label.effective_from, label.to_json()))
 
 
 def placements(settings: Settings) -> dict[str, Placement]:

@@ -28,9 +28,13 @@ from pipelines.jobs.detectors.rules import effects
 from pipelines.jobs.detectors.rules_in_force import RuleInForce
 from pipelines.query.recent_windows import windows_of
 
-_MOST = 300_000
+MOST = 300_000
 """So many verdicts or windows are read at most: it bounds memory and time."""
 _INCIDENTS = 10_000
+RULE, LABEL, BUDGET = "rule", "label", "budget"
+"""What is tried."""
+
+_NARROWER = {RULE: ", or narrower --entity, --metric or limits", LABEL: ", or narrower globs"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Stored:
     values_needed: bool
 
 
-def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = _MOST) -> Stored:
+def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = MOST) -> Stored:
     """What is stored of the windows that a rule matches and that overlap a time.
 
     Args:
@@ -69,13 +73,13 @@ def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = _MO
             ``most``; ``KAFKA_READ_FAILED``.
         elasticsearch.ApiError: Elasticsearch refuses; a `TransportError` if it does not answer.
     """
-    time = _time(start, end)
+    time = in_time(start, end)
     query = {"bool": {"filter": [*time, *_of_rule(rule)]}}
     with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=60) as client:
         there: dict[str, Any] = {"index": settings.alias, "ignore_unavailable": True, "allow_no_indices": True}
-        began = _begin(client, there, time)
-        _refuse_more_than(most, int(client.count(**there, query=query)["count"]))
-        incidents = _incidents(client, start, end, settings)
+        began = begin_of(client, there, time, RULE)
+        refuse_more_than(most, int(client.count(**there, query=query)["count"]), RULE)
+        incidents = incidents_of(client, start, end, settings, RULE)
     verdicts, _ = final(indexed(settings, settings.alias, query))
     if not rule.report or settings.detector.emit == "all":
         return Stored(verdicts, incidents, began, None, False)
@@ -84,22 +88,26 @@ def stored(rule: Rule, start: int, end: int, settings: Settings, most: int = _MO
     return Stored(verdicts, incidents, began, values_from, True)
 
 
-def _begin(client: Elasticsearch, there: dict[str, Any], time: list[dict[str, Any]]) -> int:
-    """End of the first window with a verdict, if there are verdicts of a time."""
+def begin_of(client: Elasticsearch, there: dict[str, Any], time: list[dict[str, Any]], what: str) -> int:
+    """End of the first window with a verdict, if there are verdicts of a time.
+
+    Raises:
+        NewnormalError: ``VERSION_EMPTY``.
+    """
     bounds = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
     reply = client.search(**there, size=0, aggs={**bounds, "within": {"filter": {"bool": {"filter": time}}}})
     found = reply.get("aggregations", {})
     if found and found["within"]["doc_count"]:
         return int(found["first"]["value"])
-    what = "no verdict is stored of that time"
+    missing = "no verdict is stored of that time"
     known = bool(found) and found["first"]["value"] is not None
     accepted = (
         f"from {iso(int(found['first']['value']))} to {iso(int(found['last']['value']))}" if known else "any verdict"
     )
-    raise NewnormalError("VERSION_EMPTY", what, there["index"], accepted, "the rule was not tried")
+    raise NewnormalError("VERSION_EMPTY", missing, there["index"], accepted, f"the {what} was not tried")
 
 
-def _incidents(client: Elasticsearch, start: int, end: int, settings: Settings) -> list[Incident]:
+def incidents_of(client: Elasticsearch, start: int, end: int, settings: Settings, what: str) -> list[Incident]:
     """The incidents that lasted in a time, without what is not needed of them."""
     lasted: list[dict[str, Any]] = [
         {"range": {"event.start": {"lt": end, "format": "epoch_millis"}}},
@@ -114,11 +122,12 @@ def _incidents(client: Elasticsearch, start: int, end: int, settings: Settings) 
         track_total_hits=True,
         source_excludes=["machines", "metrics", "candidates", "log_changes"],
     )["hits"]
-    _refuse_more_than(_INCIDENTS, int(found["total"]["value"]), "incidents")
+    refuse_more_than(_INCIDENTS, int(found["total"]["value"]), what, "incidents")
     return [Incident.model_validate(hit["_source"]) for hit in found["hits"]]
 
 
-def _time(start: int, end: int) -> list[dict[str, Any]]:
+def in_time(start: int, end: int) -> list[dict[str, Any]]:
+    """The clauses that hold for windows that overlap a time."""
     return [
         {"range": {"@timestamp": {"gt": start, "format": "epoch_millis"}}},
         {"range": {"window_start": {"lt": end, "format": "epoch_millis"}}},
@@ -132,17 +141,18 @@ def _of_rule(rule: Rule) -> list[dict[str, Any]]:
         clauses.append({"wildcard": {"host.name": {"value": wildcard(rule.entity)}}})
     if rule.metric != "*":
         joined = [{"term": {"metric": JOINED}}]
-        clauses.append(_either([{"wildcard": {"metric": {"value": wildcard(rule.metric)}}}, *joined]))
+        clauses.append(any_of([{"wildcard": {"metric": {"value": wildcard(rule.metric)}}}, *joined]))
     limits = {name: limit for name, limit in (("gt", rule.above), ("lt", rule.below)) if limit is not None}
     if rule.report and not limits:
         return clauses
     either: list[dict[str, Any]] = [{"terms": {"kind": list(NEWS_KINDS)}}]
     if rule.report:
         either.append({"range": {"actual": limits}})
-    return [*clauses, _either(either)]
+    return [*clauses, any_of(either)]
 
 
-def _either(clauses: list[dict[str, Any]]) -> dict[str, Any]:
+def any_of(clauses: list[dict[str, Any]]) -> dict[str, Any]:
+    """A clause that holds if one of some does."""
     return {"bool": {"should": clauses, "minimum_should_match": 1}}
 
 
@@ -162,7 +172,7 @@ def _quiet(rule: Rule, start: int, end: int, settings: Settings, most: int) -> t
         concerned = pl.Series(effect.concerned[0][1]) if effect else pl.lit(value=False)
         chosen = within.filter(concerned | (pl.col("revision") > 0))
         count += chosen.height
-        _refuse_more_than(most, count)
+        refuse_more_than(most, count, RULE)
         return chosen
 
     messages = content(settings.kafka.bootstrap or "", settings.topic(topics.FEATURES))
@@ -182,8 +192,13 @@ def _quiet(rule: Rule, start: int, end: int, settings: Settings, most: int) -> t
     return known.select(columns), min(first)
 
 
-def _refuse_more_than(most: int, count: int, of: str = "windows") -> None:
+def refuse_more_than(most: int, count: int, what: str, of: str = "windows") -> None:
+    """Refuses to read more than fits into memory, and into some seconds.
+
+    Raises:
+        NewnormalError: ``USAGE_INVALID``.
+    """
     if count > most:
-        what = f"the rule concerns more than {most:,} stored {of} of that time"
-        accepted = "a shorter time (--from, --until), or narrower --entity, --metric or limits"
-        raise NewnormalError("USAGE_INVALID", what, "rule try", accepted, "the rule was not tried")
+        more = f"the {what} concerns more than {most:,} stored {of} of that time"
+        accepted = f"a shorter time (--from, --until){_NARROWER.get(what, '')}"
+        raise NewnormalError("USAGE_INVALID", more, f"{what} try", accepted, f"the {what} was not tried")

@@ -90,11 +90,17 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
     groups = linked(episodes, site.topology, rules, now)
     moves = site.topology.moves(min((group.bursts[0].onset for group in groups), default=now) - rules.related)
     grouped = [_incident(group, site, moves, rules, now) for group in groups]
-    return sorted(_as_promised(grouped, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
+    return sorted(as_promised(grouped, site, rules), key=lambda f: (f.incident.opened, f.incident.id))
 
 
-def _as_promised(incidents: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
-    """The incidents, each notable or not by the severity from which few enough are false when it is reported."""
+def as_promised(incidents: Sequence[GroupedIncident], site: Site, rules: Rules) -> list[GroupedIncident]:
+    """The incidents, each notable or not by the severity from which few enough are false when it is reported.
+
+    Args:
+        incidents: All incidents, notable or not.
+        site: What else is known of the site.
+        rules: The settings; of `incidents`, ``false_pages``, ``score`` and ``series`` count for nothing else.
+    """
     lately = site.lately.with_those_over((each.over, each.episodes) for each in incidents)
     levels = least_severity(lately, [each.incident.opened for each in incidents], rules.false_pages, rules.score)
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.contracts.settings.channels import EmailChannel, OpsgenieChannel, PagerDutyChannel
+from pipelines.contracts.settings.channels import Channel, EmailChannel, OpsgenieChannel, PagerDutyChannel
 from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.email import EmailSender, password
 from pipelines.notify.channels.http import key_of, target
@@ -30,6 +30,11 @@ _SENDERS: dict[str, type[Sender[Any]]] = {
 def sender(name: str, settings: NotifySettings) -> Sender[Any]:
     """The sender of a channel, given by its name in the settings."""
     return _SENDERS[settings.channels[name].kind](name, settings.channels[name], settings)
+
+
+def is_limited(channel: Channel) -> bool:
+    """Whether quiet hours and the rate apply to a channel, see `Sender`."""
+    return _SENDERS[channel.kind].limited
 
 
 def check(name: str, settings: NotifySettings) -> None:

@@ -53,6 +53,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 8)
     (tmp_path / "good.csv").write_text("time,value\n1,1\n2,2\n")
     (tmp_path / "site.csv").write_text("machine,parent\nvm-1,host-1\n")
+    (tmp_path / "draft.toml").write_text("[notify]\n")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEWNORMAL_STATE_DIR", str(tmp_path / "state"))
@@ -90,11 +91,13 @@ RIGHT = {
     "url": ["http://127.0.0.1:1"],
     "match": ["up"],
     "index": ["metricbeat-1"],
+    "draft": ["draft.toml"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 
 MORE = {
     ("rule", "add"): ["--report"], ("rule", "try"): ["--report"], ("example",): ["--live"],
+    ("label", "try"): ["a"], ("budget", "try"): ["--score", "60"],
     ("deadletter", "retry"): ["--all"], ("topology", "place"): ["--on", "host"],
 }  # fmt: skip
 """What else makes a command line right."""

@@ -1,0 +1,1 @@
+"""Tries routes and other settings of notifications on the past: whom the stored incidents would have paged."""
