@@ -16,7 +16,7 @@ import polars as pl
 
 from engine.spec.duration import iso
 from models.model_config import ModelConfig
-from models.numbers.arrays import Array, Flags, Rows
+from models.numbers.arrays import Array, Columns, Flags, Rows
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Label
@@ -156,12 +156,14 @@ def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], g
     said: list[tuple[bool, bool, Flags, int]] = []
     for each in given:
         if each.verdict in WEIGHED:
-            of = (verdicts["entity"] == each.entity) & (verdicts["metric"] == each.metric)
-            said.append((False, each.verdict == "true", of.to_numpy(), each.effective_from))
-    for tried in labels:
-        of = matches(tried.entity, verdicts["entity"]) & matches(tried.metrics, verdicts["metric"])
-        said.append((True, tried.verdict == "true", of, tried.at))
-    counts = {is_tried: {name: np.zeros(len(ends)) for name in ("true", "false")} for is_tried in (False, True)}
+            own = (verdicts["entity"] == each.entity) & (verdicts["metric"] == each.metric)
+            said.append((False, each.verdict == "true", own.to_numpy(), each.effective_from))
+    for label in labels:
+        of = matches(label.entity, verdicts["entity"]) & matches(label.metrics, verdicts["metric"])
+        said.append((True, label.verdict == "true", of, label.at))
+    counts: dict[bool, Columns] = {
+        is_tried: {name: np.zeros(len(ends)) for name in ("true", "false")} for is_tried in (False, True)
+    }
     feedback = ModelConfig().feedback
     for is_tried, true, concerned, at in said:
         kept = concerned & (ends > at)
@@ -170,7 +172,7 @@ def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], g
             counts[which]["true" if true else "false"] += left
     rows = np.arange(len(ends))
     with_them, without = (feedback.worth(Rows(counts[which], rows, "")) for which in (True, False))
-    return with_them / without  # type: ignore[no-any-return]
+    return with_them / without
 
 
 def _accepted(verdicts: pl.DataFrame, labels: Sequence[LabelTried]) -> tuple[pl.DataFrame, int]:

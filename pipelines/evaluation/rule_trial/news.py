@@ -28,14 +28,13 @@ from pipelines.evaluation.rule_trial.stored import (
 _PAGE = 5_000
 _MORE = ("metric_kind", "template", "example", "reported_by", "probability")
 _OF_CONTEXT = ("values", "watched", "metrics")
-NEWS = pl.Schema(
-    {
-        **SCHEMA,
-        **dict.fromkeys(("metric_kind", "template", "example"), pl.String),
-        "changed_by_rule": pl.Boolean,
-        **dict.fromkeys(_OF_CONTEXT, pl.Float64),
-    }
-)
+_FIELDS: dict[str, Any] = {
+    **SCHEMA,
+    **dict.fromkeys(("metric_kind", "template", "example"), pl.String),
+    "changed_by_rule": pl.Boolean,
+    **dict.fromkeys(_OF_CONTEXT, pl.Float64),
+}
+NEWS = pl.Schema(_FIELDS)
 """The columns of `SCHEMA`, those that incidents need, and how much was known of a series at its news."""
 
 
@@ -66,13 +65,8 @@ def stored_news(
             ``most``.
         elasticsearch.ApiError: Elasticsearch refuses; a `TransportError` if it does not answer.
     """
-    fields = ("host.name", "metric")
-    each = [
-        [{"wildcard": {name: {"value": wildcard(glob)}}} for name, glob in zip(fields, pair, strict=True)]
-        for pair in series
-    ]
-    globs = [] if ("*", "*") in series else [any_of([{"bool": {"filter": pair}} for pair in each])]
-    news = [{"terms": {"kind": list(NEWS_KINDS)}}, {"term": {"incident.state": "closed"}}]
+    globs = [] if ("*", "*") in series else [any_of([_matches(*pair) for pair in series])]
+    news: list[dict[str, Any]] = [{"terms": {"kind": list(NEWS_KINDS)}}, {"term": {"incident.state": "closed"}}]
     more: list[dict[str, Any]] = [{"exists": {"field": "incident.state"}}]
     more += [{"range": {"record_score": {"gte": score}}}] if score is not None else []
     recent = {"bool": {"filter": [*in_time(start, end), any_of([*news, *more])]}}
@@ -91,6 +85,12 @@ def stored_news(
     verdicts = pl.DataFrame(rows, NEWS, orient="row")
     verdicts = verdicts.sort(*WINDOW, "revision").unique(WINDOW, keep="last", maintain_order=True)
     return Stored(verdicts, incidents, began, None, False)
+
+
+def _matches(entity: str, metric: str) -> dict[str, Any]:
+    """A clause that holds for the series that two globs match."""
+    names = {"host.name": entity, "metric": metric}
+    return {"bool": {"filter": [{"wildcard": {name: {"value": wildcard(glob)}}} for name, glob in names.items()]}}
 
 
 def _rows(client: Elasticsearch, index: str, query: dict[str, Any]) -> Iterator[list[Any]]:
