@@ -214,3 +214,54 @@ def test_more_than_fits_into_memory_is_refused(here: Settings) -> None:
     for most, what in (((3, 99), "more than 3 incidents"), ((99, 13), "more than 13 revisions")):
         with pytest.raises(NewnormalError, match=what):
             stored_incidents(here, onset(0), NOW, most)
+
+
+@pytest.mark.slow
+def test_fifty_thousand_verdicts_take_seconds(
+    endpoints: Endpoints, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of 200 machines, each with an alarm of five windows in every hour of a month; a tenth of them are incidents."""
+    addresses: dict[str, Any] = {
+        "kafka.bootstrap": endpoints.bootstrap, "elasticsearch.url": endpoints.elasticsearch_url,
+    }  # fmt: skip
+    settings = load(namespace=f"many{uuid.uuid4().hex[:8]}.", **addresses)
+    for name, value in (("KAFKA__BOOTSTRAP", endpoints.bootstrap), ("NAMESPACE", settings.namespace)):
+        monkeypatch.setenv(f"NEWNORMAL_{name}", value)
+    monkeypatch.setenv("NEWNORMAL_ELASTICSEARCH__URL", endpoints.elasticsearch_url)
+    (tmp_path / "newnormal.toml").write_text(TODAY)
+    (tmp_path / "draft.toml").write_text(DRAFT)
+    monkeypatch.chdir(tmp_path)
+    sink = Sink(SinkConfig.of(settings, endpoints.elasticsearch_url))
+    made = 0
+    for hour in range(1, 42):
+        rows = []
+        for machine in range(200):
+            start = NOW - hour * 17 * HOUR + machine * MINUTE
+            for window, row in enumerate([*novelties(0, 60.0 + machine % 39)] * 3):
+                times = {"since": start, "window_start": start + window * MINUTE}
+                times["@timestamp"] = start + (window + 1) * MINUTE
+                last = {"kind": "recovered", "incident.state": "closed"} if window == 5 else {"kind": "anomaly"}
+                rows.append(row | times | last | {"host.name": f"m{machine:03}", "record_score": 60.0 + machine % 39})
+        made += sink.write([SinkDocument(json.dumps(row).encode()) for row in rows]).indexed
+    sink.close()
+    assert made > 49_000
+    found = [incident(day % 12).model_copy(update={"id": f"{day:05}", "revision": day}) for day in range(5_000)]
+    sink = Sink(SinkConfig.of_incidents(settings, endpoints.elasticsearch_url), Incident)
+    assert sink.write([SinkDocument(it.to_json()) for it in found]).indexed == len(found)
+    sink.close()
+    took = {}
+    for words in (
+        ("rule", "try", "r", "--skip-result"), ("label", "try", "false_alarm", "*", "cpu"),
+        ("budget", "try", "--false-pages", "0.5"), ("notify", "try", "--draft", "draft.toml"),
+    ):  # fmt: skip
+        began = time.monotonic()
+        code, out, err = run(*words, "--json")
+        assert code == 0, err
+        took[words[0]] = round(time.monotonic() - began, 1)
+        assert json.loads(out)["removed"]
+    print("seconds", took)
+    assert max(took.values()) < 60
+    with Elasticsearch(endpoints.elasticsearch_url) as client:
+        for alias, index in ((settings.alias, settings.index), (settings.incident_alias, settings.incident_index)):
+            client.indices.delete(index=[*client.indices.get_alias(name=alias)])
+            client.indices.delete_index_template(name=f"newnormal-{index}")
