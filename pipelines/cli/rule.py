@@ -13,7 +13,6 @@ from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.printing import visible
 from engine.spec.duration import iso
-from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, with_kafka, with_servers
