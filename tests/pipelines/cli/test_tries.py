@@ -42,7 +42,7 @@ def onset(day: int) -> int:
 
 def novelties(day: int, score: float) -> list[dict[str, Any]]:
     start, known = onset(day), {"values": 100_000.0, "watched": 100_000.0 * MINUTE, "metrics": 1.0}
-    common = {"host.name": "a", "metric": "cpu", "event.start": start, "since": start, "actual": 9.0, "typical": 5.0}
+    common = {"host.name": "a", "metric": "cpu", "since": start, "actual": 9.0, "typical": 5.0}
     alarm = common | {
         "window_start": start, "@timestamp": start + MINUTE, "kind": "anomaly", "record_score": score,
         "incident.state": "open", "context": known, "probability": 0.001, "revision": 0, "metric_kind": "gauge",
