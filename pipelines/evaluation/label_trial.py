@@ -169,7 +169,8 @@ def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], g
         kept = concerned & (ends > at)
         left = np.where(kept, (1 - feedback.forget) ** (np.maximum(ends - at, 0) / pace), 0.0)
         for which in {True, is_tried}:
-            counts[which]["true" if true else "false"] += left
+            name = "true" if true else "false"
+            counts[which][name] = counts[which][name] + left
     rows = np.arange(len(ends))
     with_them, without = (feedback.worth(Rows(counts[which], rows, "")) for which in (True, False))
     return with_them / without

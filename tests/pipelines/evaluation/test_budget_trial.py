@@ -89,7 +89,7 @@ def test_labels_say_which_of_the_removed_incidents_were_true() -> None:
     removed = again.figures()["removed"]
     assert (removed["incidents"], removed["true_incidents"], removed["false_incidents"]) == (2 + len(rest), 1, 1)
     assert again.examples[0] == ("removed", first)
-    assert len(again.figures()["examples"]) == 10
+    assert len(again.figures()["examples"]) == min(10, 2 + len(rest)) > 3
     assert again.figures()["alarms"] is None
 
 

@@ -45,7 +45,7 @@ def test_alarms_that_go_and_come_are_those_of_the_detector_that_has_the_label(
 ) -> None:
     """What the detector remembers of before the label counts in full for two hours: one in ten may differ."""
     changed = wrong = 0
-    for seed in range(4):
+    for seed in range(8):
         frame = values(seed)
         today, after = judged(frame, earlier), judged(frame, [*earlier, *given(verdict)])
         found = tried(today, LabelTried(verdict, "*", "*", AT), before=earlier)
@@ -53,7 +53,7 @@ def test_alarms_that_go_and_come_are_those_of_the_detector_that_has_the_label(
         said = {tuple(row[:3]) for row in found.changed.rows()}
         changed, wrong = changed + len(was ^ is_), wrong + len(said ^ was ^ is_)
         assert all(start >= AT for _, _, start in said)
-    assert changed > 10
+    assert changed > 5
     assert wrong <= changed / 10, (wrong, changed)
 
 
