@@ -161,7 +161,7 @@ def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], g
     for label in labels:
         of = matches(label.entity, verdicts["entity"]) & matches(label.metrics, verdicts["metric"])
         said.append((True, label.verdict == "true", of, label.at))
-    counts: dict[bool, Columns] = {
+    counts: dict[bool, dict[str, Array]] = {
         is_tried: {name: np.zeros(len(ends)) for name in ("true", "false")} for is_tried in (False, True)
     }
     feedback = ModelConfig().feedback
@@ -169,10 +169,9 @@ def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], g
         kept = concerned & (ends > at)
         left = np.where(kept, (1 - feedback.forget) ** (np.maximum(ends - at, 0) / pace), 0.0)
         for which in {True, is_tried}:
-            name = "true" if true else "false"
-            counts[which][name] = counts[which][name] + left
-    rows = np.arange(len(ends))
-    with_them, without = (feedback.worth(Rows(counts[which], rows, "")) for which in (True, False))
+            counts[which]["true" if true else "false"] += left
+    both: list[Columns] = [{**counts[which]} for which in (True, False)]
+    with_them, without = (feedback.worth(Rows(columns, np.arange(len(ends)), "")) for columns in both)
     return with_them / without
 
 
