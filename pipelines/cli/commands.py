@@ -53,6 +53,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Look and answer": {
         "incidents": Entry("incidents:app", "incidents.md"),
+        "prove": Entry("prove:prove", "proof.md"),
         "query": Entry("query:app", "state-view.md"),
         "tail": Entry("tail:tail", "records.md"),
         "sql": Entry("sql:sql", "engine.md"),

@@ -108,7 +108,7 @@ def _demo(settings: Settings, overrides: Overrides, starting: StartingSpark, lim
             if inputs.pause:
                 write(settings, *inputs.pause)
             inputs.start()
-            note(Registry(settings), settings, driver.program.names)
+            note(Registry(settings), settings, driver.program.names, driver.status.started)
             end = time.monotonic() + limit if limit else float("inf")
             try:
                 watch.until(done)

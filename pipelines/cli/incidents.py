@@ -13,6 +13,7 @@ from engine.clock import now_ms
 from engine.printing import visible
 from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
+from pipelines.cli.hints import hint
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, ShownVersion, with_servers
 from pipelines.contracts.quantities.words import duration
@@ -43,11 +44,12 @@ def _settings(overrides: Overrides, version: ShownVersion = None) -> Settings:
     return there.of(Registry(there).get(version or shown_version(there) or FIRST).names)
 
 
-_of_a_version = option_set("settings", _settings)
+of_a_version = option_set("settings", _settings)
+"""A decorator: gives a command the settings of the version that is asked about, with the servers that run."""
 
 
 @app.command("list")
-@_of_a_version
+@of_a_version
 def list_(
     settings: Settings,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
@@ -67,7 +69,7 @@ def list_(
 
 
 @app.command()
-@_of_a_version
+@of_a_version
 def show(
     settings: Settings,
     incident: Id,
@@ -86,6 +88,7 @@ def show(
         "reported": _reported(it, stored.first_written(settings, it)),
         "novel": _novel(it),
         "note": it.note or "",
+        "said by": f"{settings.version}; {hint(f'`newnormal prove {it.id}`')} computes it again and compares",
     }
     rows.block(f"incident {it.id}", parts)
     begun = [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in it.candidates]
@@ -100,7 +103,7 @@ def show(
 
 
 @app.command()
-@_of_a_version
+@of_a_version
 def acknowledge(
     settings: Settings,
     incident: Id,
@@ -114,7 +117,7 @@ def acknowledge(
 
 
 @app.command()
-@_of_a_version
+@of_a_version
 def release(
     settings: Settings,
     incident: Id,

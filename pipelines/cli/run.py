@@ -121,9 +121,8 @@ def run(
         bounded = BoundedRun(driver) if until else None
         asked = {} if files else console_parts(overrides)
         watch = stack.enter_context(watching(driver, **asked))
-        if not files and version == FIRST:
-            note(Registry(driver.settings), driver.settings, driver.names)
         if not files:
+            note(Registry(driver.settings), driver.settings, driver.names, driver.status.started)
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)
     if until:

@@ -268,7 +268,7 @@ def fork(
     plan = forked(catalogue, savepoint, version, version.load(**overrides), shards)
     plan.check()
     _restore(plan, settings)
-    registry.put(version)
+    registry.put(version.model_copy(update={"forked": savepoint.name}))
     runs = hint(f"`newnormal run --as {new}` runs it from savepoint {name} on")
     typer.echo(f"{new}: {', '.join(version.jobs)}; {runs}")
     _say_shards(settings, plan.shards)

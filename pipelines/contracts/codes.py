@@ -94,6 +94,11 @@ versions("VERSION_SHOWN", "the alias shows the version, so it cannot be retired"
 versions("VERSION_NEEDED", "another version reads what this one writes", "retire that version first")
 versions("VERSION_EMPTY", "the version has no verdicts, or no indices that could be shown", "wait until it has some")
 versions("VERSION_NOT_WRITTEN", "Kafka did not accept the entry of a version", "make sure that Kafka answers")
+versions(
+    "PROOF_INPUT_DELETED",
+    "a verdict cannot be computed again, as what it rests on has been deleted",
+    "make savepoints or keep an archive, see [proof.md](proof.md)",
+)
 versions("REPLAY_BOUNDS", "a replay begins or ends where it cannot", "the message says what is accepted")
 
 disturbed = section("Chaos")

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.server_process import is_same_process
 from engine.address import kafka_options
+from engine.kafka.admin import delete_groups
 from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
 from engine.waiting import until
@@ -32,6 +33,8 @@ _TAKE_OVER_SECONDS = 30.0
 _ANSWER_SECONDS = 5.0
 _SESSION_MS = 10_000
 _FRESH_SECONDS = 15.0
+_LEAVING_SECONDS = 15.0
+"""For how long members of a group are waited for that leave it."""
 log = structlog.get_logger()
 
 
@@ -109,6 +112,17 @@ class Ownership:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._held.close()
+
+    def forget(self) -> None:
+        """Deletes the group of a version that is no more, when its last members have left; to be called at the end."""
+
+        def deleted() -> bool:
+            with suppress(KafkaException, TimeoutError):
+                delete_groups(self._bootstrap, self._group)
+                return True
+            return False
+
+        until(deleted, _LEAVING_SECONDS)
 
     def others(self, patience: float = 0.0) -> list[Owner]:
         """Other live processes that, according to Kafka, run one of this process's jobs; none if Kafka does not answer.

@@ -45,9 +45,14 @@ def shard_view(job: Job, shard: int, segments: Mapping[str, bytes]) -> ShardView
     """
     frames = [table.select(pl.col(job.key).cast(pl.String)) for _, _, table in _keyed(segments, job.key)]
     keys = pl.concat(frames).n_unique() if frames else 0
-    notes = orjson.loads(segments.get(NOTES) or b"{}").get("notes", {})
     size = sum(map(len, segments.values()))
-    return ShardView(job.name, shard, keys, len(segments), size, watermark_of(notes.get(WATERMARK, {})))
+    return ShardView(job.name, shard, keys, len(segments), size, watermark(segments))
+
+
+def watermark(segments: Mapping[str, bytes]) -> int:
+    """The event time that a shard has reached, from its segments by name, epoch milliseconds."""
+    notes = orjson.loads(segments.get(NOTES) or b"{}").get("notes", {})
+    return watermark_of(notes.get(WATERMARK, {}))
 
 
 def of_series(job: Job, segments: Mapping[str, bytes], series: Mapping[str, str]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -90,7 +90,7 @@ def same(asked: Version, kept: Version) -> bool:
     The time when it was made does not matter, nor with which settings its base has run since. A bound such as ``-6h``
     is the same bound a minute later: it is as far from the time when the version was made.
     """
-    of_kept = {"created": kept.created, "ended": kept.ended, "ran": kept.ran}
+    of_kept = {name: getattr(kept, name) for name in ("created", "ended", "ran", "runs", "forked")}
     alike = [_same_instant(asked, kept, bound) for bound in ("start", "end")]
     return all(alike) and asked.model_copy(update=of_kept | {"start": kept.start, "end": kept.end}) == kept
 

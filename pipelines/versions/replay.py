@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,7 @@ from pipelines.versions.plan import same
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.progress import ReplayProgress
 from pipelines.versions.registry import Registry
+from pipelines.versions.used import note
 from pipelines.versions.version import Version
 
 _MOST = 50
@@ -82,6 +84,7 @@ _BATCH_BYTES = 64 << 20
 """Aimed size of a micro-batch of a replay: large, so that its fixed cost does not matter, and safe for the memory."""
 
 _MOST_MESSAGES = 50_000
+_SECOND = 1.0
 log = structlog.get_logger()
 
 
@@ -164,9 +167,37 @@ def replay(
         return False
 
     with watching(driver, progress.look) as watch:
+        note(registry, driver.settings, driver.names, driver.status.started)
         watch.until(done)
     log.info("the replay is complete", version=version.name, **progress.summary())
-    registry.put(version.model_copy(update={"ended": True}))
+    registry.put(registry.get(version.name).model_copy(update={"ended": True}))
+
+
+def recompute(version: Version, settings: Settings, begin: Mapping[str, Offsets]) -> None:
+    """Runs a version up to its end as `replay` does, and nothing beside its jobs: no console, no view, no note.
+
+    Args:
+        version: The version, which has an end.
+        settings: Its settings, with the address of Kafka filled in.
+        begin: Where jobs without a checkpoint begin to read, by job; see `Driver`.
+
+    Raises:
+        NewnormalError: See `Driver`.
+    """
+    assert version.end is not None
+    program = VersionProgram(version)
+    driver = Driver(_large_batches(settings, program), program=program, begin=begin, at_once=True)
+    progress = ReplayProgress(driver, program, None)
+    bounded = BoundedRun(driver, partial(_past, driver, settings, version.end))
+    with driver.interrupts, ExitStack() as stack:
+        stack.callback(driver.stop)
+        driver.claim()
+        driver.start()
+        while not bounded.done():
+            driver.check()
+            progress.look()
+            driver.interrupts.wait(_SECOND)
+    log.info("computed again", **progress.summary())
 
 
 def _begin(name: str, settings: Settings, start: int) -> Offsets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from elasticsearch import Elasticsearch
@@ -81,30 +82,33 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
     """
     mine, bootstrap = settings.of(plan.version.names), settings.kafka.bootstrap or ""
     checkpoints, ledger = mine.folder("checkpoints"), settings.topic(topics.LEDGER)
-    client = elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
-    try:
+    with ExitStack() as stack:
+        client = stack.enter_context(_client(settings)) if plan.indices else None
         _refuse_shown(plan, settings, client)
         with Ownership(bootstrap, mine.owner, ledger, checkpoints, plan.freed, take_over=False) as ownership:
             ownership.check_others()
             _refuse_shown(plan, settings, client)  # somebody may have promoted it meanwhile
-            if plan.indices:
+            if client:
                 _delete_indices(client, plan.indices, [template_name(n) for n in (mine.index, mine.incident_index)])
             delete_topics(bootstrap, plan.topics)
             for name in plan.freed:
                 delete_groups(bootstrap, ledger_group(f"{mine.owner}{name}"))
                 delete(checkpoints / name)
-    finally:
-        client.close()
     if plan.kept:
         registry.put(plan.version.model_copy(update={"jobs": plan.kept}))
     else:
         for folder in (checkpoints, mine.folder("job_metrics"), mine.folder("view")):
             delete(folder)
+        ownership.forget()
         registry.remove(plan.version.name)
 
 
-def _refuse_shown(plan: Retirement, settings: Settings, client: Elasticsearch) -> None:
-    if plan.indices and ReadAlias(client, settings.alias).shows(settings.of(plan.version.names).index):
+def _client(settings: Settings) -> Elasticsearch:
+    return elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
+
+
+def _refuse_shown(plan: Retirement, settings: Settings, client: Elasticsearch | None) -> None:
+    if client and ReadAlias(client, settings.alias).shows(settings.of(plan.version.names).index):
         what = f"the alias {settings.alias} shows {plan.version.name}"
         accepted = "`newnormal promote` of another version first"
         raise NewnormalError("VERSION_SHOWN", what, "newnormal retire", accepted, "nothing was deleted")

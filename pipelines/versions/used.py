@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from importlib import metadata
 from typing import Any
 
 import structlog
@@ -12,7 +13,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 from pipelines.versions.registry import Registry
-from pipelines.versions.version import Version
+from pipelines.versions.version import Run, Version
 
 OF_JOBS = {
     "watermark": ("normalizer", "log_normalizer"),
@@ -37,23 +38,43 @@ def used(settings: Settings, jobs: Collection[str] | None = None) -> dict[str, A
     return {f"{section}.{name}": value for section in sections for name, value in tree[section].items()}
 
 
-def note(registry: Registry, settings: Settings, jobs: Collection[str]) -> None:
-    """Stores with which settings jobs of the first version run, for replays of it.
+_MOST_RUNS = 50
+"""How many runs of a version are kept, the newest."""
 
-    Other versions keep the settings with which they were made. If Kafka does not take the entry, the jobs run all the
-    same, and the log says so.
+
+def note(registry: Registry, settings: Settings, jobs: Collection[str], began: int) -> None:
+    """Stores with which release and settings jobs of a version run, for replays and proofs of what it says.
+
+    Versions other than the first keep the settings with which they were made. If Kafka does not take the entry, the
+    jobs run all the same, and the log says so.
 
     Args:
         registry: The versions.
         settings: The settings of this start, those of the command line and of the demo included.
         jobs: Names of the jobs that start.
+        began: When they started, epoch milliseconds.
     """
     try:
-        known = registry.all().get(FIRST)
-        if known and (ran := known.ran | used(settings, jobs)) != known.ran:
-            registry.put(known.model_copy(update={"ran": ran}))
+        if known := registry.all().get(settings.version):
+            ran = known.ran | used(settings, jobs) if known.name == FIRST else known.ran
+            run = Run(since=began, release=metadata.version("newnormal"), settings=ran | known.settings)
+            last = known.runs[-1] if known.runs else None
+            if ran != known.ran or last is None or run != last.model_copy(update={"since": began}):
+                runs = (*known.runs, run)[-_MOST_RUNS:]
+                registry.put(known.model_copy(update={"ran": ran, "runs": runs}))
     except (NewnormalError, KafkaException, TimeoutError) as error:
         log.warning("the settings of this start are not kept for replays", reason=str(error))
+
+
+def run_at(version: Version, instant: int) -> Run | None:
+    """With what a version ran at an instant, epoch milliseconds; ``None`` if that was not kept.
+
+    >>> first, second = (Run(since=since, release="0.1.0", settings={}) for since in (1_000, 2_000))
+    >>> version = Version.first().model_copy(update={"runs": (first, second)})
+    >>> [run and run.since for run in (run_at(version, instant) for instant in (999, 1_999, 2_000))]
+    [None, 1000, 2000]
+    """
+    return next((run for run in reversed(version.runs) if run.since <= instant), None)
 
 
 def differing(version: Version, versions: Mapping[str, Version]) -> dict[str, Any]:

@@ -19,6 +19,22 @@ CHANGEABLE = ("watermark", "window", "detector", "incidents", "engine")
 """The sections of settings in which versions may differ; the others say where data are, and hold for all versions."""
 
 
+class Run(BaseModel):
+    """Starts of a version with one release and the same settings.
+
+    Attributes:
+        since: When the first of them began, epoch milliseconds.
+        release: The release of Newnormal.
+        settings: The settings that decide results, by dotted name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    since: int
+    release: str
+    settings: dict[str, Any]
+
+
 class Version(BaseModel):
     """A version as the registry keeps it.
 
@@ -30,6 +46,8 @@ class Version(BaseModel):
         settings: The settings in which it was told to differ from its base, by dotted name.
         ran: The settings that decide results, by dotted name: those with which the jobs of the first version ran last;
             of another version, those with which its base ran when it was made. Empty if they were not kept.
+        runs: With what it ran before and runs now, the oldest first, so that what it said then can be computed again.
+        forked: The savepoint of its base from which its first jobs went on; empty: they began without state.
         start: Event time from which on it computes results, epoch milliseconds; ``None``: from the start of the log.
         end: Event time at which it ends; ``None``: it goes on live.
         created: When it was made, epoch milliseconds.
@@ -44,6 +62,8 @@ class Version(BaseModel):
     sources: dict[str, str] = {}
     settings: dict[str, Any] = {}
     ran: dict[str, Any] = {}
+    runs: tuple[Run, ...] = ()
+    forked: str = ""
     start: int | None = None
     end: int | None = None
     created: int = 0

@@ -99,14 +99,34 @@ def test_a_start_of_the_first_version_is_noted_and_its_jobs_are_those_of_each_re
     place: dict[str, Any] = {"namespace": f"u{uuid.uuid4().hex[:8]}.", "state_dir": tmp_path}
     settings = load(**place, **{"kafka.bootstrap": endpoints.bootstrap}, **DEMO)
     registry = Registry(settings)
-    note(registry, settings, ["detector"])
-    note(registry, load(**place, **{"kafka.bootstrap": endpoints.bootstrap}), ["normalizer"])
+    plain = load(**place, **{"kafka.bootstrap": endpoints.bootstrap})
+    for began, of, jobs in ((1_000, settings, "detector"), (2_000, settings, "detector"), (3_000, plain, "normalizer")):
+        note(registry, of, [jobs], began)
     first = Registry(settings).get("v1")
+    assert [run.since for run in first.runs] == [1_000, 3_000], "a start with the same settings is the same run"
+    assert [run.settings.get("watermark.idle_after") for run in first.runs] == [None, plain.watermark.idle_after]
+    assert first.runs[1].settings == first.ran
     assert first.jobs == tuple(link.name for link in CHAIN)
     assert (first.ran["detector.emit"], first.ran["watermark.idle_after"]) == ("all", load().watermark.idle_after)
     assert "window.size" not in first.ran
     registry.put(first.model_copy(update={"jobs": ("normalizer",)}))
     assert Registry(settings).get("v1").jobs == ("normalizer",)
+
+
+@pytest.mark.servers
+def test_another_version_keeps_the_settings_of_its_base_and_notes_with_what_it_ran(
+    endpoints: Endpoints, tmp_path: Path
+) -> None:
+    settings = load(
+        namespace=f"u{uuid.uuid4().hex[:8]}.", state_dir=tmp_path, **{"kafka.bootstrap": endpoints.bootstrap}
+    )
+    registry, second = Registry(settings), replayed(ran(**DEMO), **{"detector.threshold": 30.0})
+    registry.put(second)
+    note(registry, settings.of(second.names), second.jobs, 1_000)
+    kept = registry.get("v2")
+    assert kept.ran == second.ran
+    assert [(run.since, run.settings) for run in kept.runs] == [(1_000, second.ran | second.settings)]
+    assert same(second, kept)
 
 
 def test_jobs_run_although_kafka_does_not_take_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,4 +136,4 @@ def test_jobs_run_although_kafka_does_not_take_the_note(monkeypatch: pytest.Monk
         raise NewnormalError("VERSION_NOT_WRITTEN", "no permission")
 
     monkeypatch.setattr(registry, "all", refuse)
-    note(registry, load(), ["detector"])
+    note(registry, load(), ["detector"], NOW)
