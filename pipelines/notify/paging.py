@@ -71,6 +71,7 @@ class _Clock:
         self._channels = [_Channel(name, is_limited(each)) for name, each in settings.channels.items()]
         self._known: dict[str, tuple[Incident, Taken]] = {}
         self._alarms: list[tuple[int, str]] = []
+        self._turns = 0
 
     def run(self, revisions: Iterable[tuple[int, Incident]], until: int) -> Iterator[Page]:
         waiting = deque(sorted(revisions, key=lambda each: (each[0], each[1].id, each[1].revision)))
@@ -109,8 +110,14 @@ class _Clock:
         """When what is held back may be told: the rate allows more, or a quiet time begins or ends."""
         per = duration_ms(self._settings.per)
         instants = [at + per for at in channel.sent if at + per > now]
-        quiet, zone = self._settings.quiet, self._settings.timezone
-        minutes = (now // _MINUTE * _MINUTE + n * _MINUTE for n in range(1, _WEEK + 2)) if quiet else ()
-        present = is_within(quiet, zone, now)
-        ends = next((at for at in minutes if is_within(quiet, zone, at) != present), None)
-        return min([*instants, *([] if ends is None else [ends])], default=now + _WEEK * _MINUTE)
+        return min([*instants, self._quiet_turns(now)])
+
+    def _quiet_turns(self, now: int) -> int:
+        """When a quiet time begins or ends next; a week later if none does, epoch milliseconds."""
+        if self._turns <= now:
+            quiet, zone = self._settings.quiet, self._settings.timezone
+            minutes = (now // _MINUTE * _MINUTE + n * _MINUTE for n in range(1, _WEEK + 2)) if quiet else ()
+            present = is_within(quiet, zone, now)
+            turns = (at for at in minutes if is_within(quiet, zone, at) != present)
+            self._turns = next(turns, now + _WEEK * _MINUTE)
+        return self._turns

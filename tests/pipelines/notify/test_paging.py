@@ -79,12 +79,12 @@ LIMITED = [
 ]
 
 
-@pytest.mark.parametrize("quiet", ["", "22:00-07:00", "mon-wed, sat 08:00-09:30"])
+@pytest.mark.parametrize("quiet", ["", "22:00-07:00, mon 12:00-13:30"])
 def test_nothing_is_missed_between_the_instants_that_are_looked_at(quiet: str) -> None:
-    """A clock that asks each channel in every minute of four days of all incidents gives the same messages."""
+    """A clock that asks each channel in every minute of two days of all incidents gives the same messages."""
     given = settings(LIMITED, **{"notify.quiet": quiet, "notify.rate": 2, "notify.per": "30m"})
-    incidents, end = histories(len(quiet), 50, MINUTE), T0 + DAY
-    incidents = {name: own for name, own in incidents.items() if own[0].opened > T0 - 3 * DAY}
+    incidents, end = histories(len(quiet), 40, MINUTE), T0 + 18 * HOUR
+    incidents = {name: own for name, own in incidents.items() if own[0].opened > T0 - DAY}
     waiting = sorted(read(incidents), key=lambda each: (each[0], each[1].id, each[1].revision))
     routing = Routing.of(given)
     known: dict[str, tuple[Incident, Taken]] = {}
@@ -92,7 +92,7 @@ def test_nothing_is_missed_between_the_instants_that_are_looked_at(quiet: str) -
     sent: dict[str, list[int]] = {name: [] for name in given.channels}
     held: dict[str, Any] = dict.fromkeys(given.channels, frozenset())
     expected = []
-    for now in range(T0 - 3 * DAY, end, MINUTE):
+    for now in range(T0 - DAY, end, MINUTE):
         while waiting and waiting[0][0] <= now:
             _, it = waiting.pop(0)
             known[it.id] = it, routing.taken(it, known[it.id][1] if it.id in known else None)
@@ -108,7 +108,7 @@ def test_nothing_is_missed_between_the_instants_that_are_looked_at(quiet: str) -
                 expected.append((now, name, [(each.incident.id, each.state) for each in message]))
             held[name] = todo.held
     found = [(p.at, p.channel, [(n.incident.id, n.state) for n in p.news]) for p in pages(read(incidents), given, end)]
-    assert sorted(found) == sorted(expected) and len(expected) > 100
+    assert sorted(found) == sorted(expected) and len(expected) > 50
     assert any(len(several) > 1 for _, _, several in expected), "some are held back, and follow in a summary"
 
 
