@@ -33,7 +33,6 @@ NEEDED = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
 }
@@ -41,6 +40,8 @@ NEEDED = {
 _PROJECTIONS = "spark.sql.codegen.factoryMode"
 TUNED = {
     **NEEDED,
+    # otherwise Spark weighs what it hands to Python after each row; here a micro-batch is bounded where it is planned
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "engine.spark.daemon",

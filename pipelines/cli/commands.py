@@ -49,6 +49,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "play": Entry("play:play", "input.md"),
         "simulate": Entry("datagen:simulate", "input.md"),
         "decode": Entry("decode:decode", "input.md"),
+        "change": Entry("change:app", "changes.md"),
         "topology": Entry("topology:app", "incidents.md"),
     },
     "Look and answer": {

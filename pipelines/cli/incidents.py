@@ -18,7 +18,7 @@ from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Overrides, ShownVersion, with_servers
 from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.incident import STANDING, LogChange
+from pipelines.contracts.records.incident import STANDING, EarlierChange, LogChange
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 from pipelines.query import incidents as stored
@@ -95,6 +95,7 @@ def show(
     begun += [("none of these", "", f"{it.unknown_share:.0%}", "")] if it.unknown_share is not None else []
     _table("where it may have begun", begun)
     _table("what changed in the logs", [_log_change(change) for change in it.log_changes])
+    _table("what was done before", [_earlier(change) for change in it.changes])
     _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in it.machines])
     _table(
         "metrics",
@@ -127,6 +128,10 @@ def release(
     found = stored.named(stored.incidents(settings), incident)
     given = stored.acknowledge(settings, found, now_ms(), by=_account() if by is None else by, active=False)
     typer.echo(visible(f"the acknowledgement of incident {given.incident} is taken back"))
+
+
+def _earlier(change: EarlierChange) -> tuple[str, ...]:
+    return iso(change.since), change.entity or "the site", change.kind.replace("_", " "), change.message
 
 
 def _row(incident: Incident) -> list[object]:

@@ -268,6 +268,7 @@ dead(
 )
 dead("RULE_INVALID", "a rule has a wrong, missing or unknown field", "see [rules.md](rules.md); write the rule again")
 dead("LABEL_INVALID", "a label has a wrong, missing or unknown field", "see [rules.md](rules.md); write it again")
+dead("CHANGE_INVALID", "a message of `changes` has a wrong or unknown field", "see [changes.md](changes.md)")
 dead("PLACEMENT_INVALID", "a message of `topology` has a wrong or unknown field", "see [incidents.md](incidents.md)")
 dead(
     "ACKNOWLEDGEMENT_INVALID",
@@ -368,6 +369,7 @@ gateway(
 )
 gateway("GATEWAY_TYPE", "a body is of a type that this address does not take", "see [gateway.md](gateway.md)")
 gateway("GATEWAY_PRECISION", "the parameter `precision` is unknown, or contradicts a timestamp", "see the message")
+gateway("NO_CHANGE", "an event of Kubernetes changes nothing; it is left out", "nothing: the answer only counts it")
 gateway("GATEWAY_SLOW", "a body did not arrive in time", "see why the network or the agent is so slow")
 gateway(
     "GATEWAY_BUSY",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -25,7 +25,7 @@ def pattern(glob: str) -> str:
     return f"^(?s:{''.join(parts)})$"
 
 
-@cache
+@lru_cache(1_024)
 def compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
     r"""What matches the names that one of some globs does, one name at a time.
 

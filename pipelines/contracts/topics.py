@@ -32,6 +32,7 @@ LABELS = "labels"
 TOPOLOGY = "topology"
 ACKNOWLEDGEMENTS = "acknowledgements"
 SILENCES = "silences"
+CHANGES = "changes"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
@@ -40,10 +41,10 @@ VERSIONS = "newnormal.versions"
 FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_AGENTS, LOGS_JSON, LOGS_RSYSLOG, LOGS_AGENTS)
 """Topics that agents write."""
 
-FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS, SILENCES)
+FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS, SILENCES, CHANGES)
 """Topics that operators write: two by `newnormal rule` and `newnormal label` for the detectors; two by `newnormal
 topology` and `newnormal incidents` for the incidents job. `SILENCES` is the same kind of topic, few messages that are
-kept, but the driver writes it (`pipelines.runtime.silence`)."""
+kept, but the driver writes it (`pipelines.runtime.silence`); `CHANGES` the gateway writes, too."""
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
@@ -69,6 +70,8 @@ KEPT = ("retention.ms", "segment.ms")
 _DAY_MS = 86_400_000
 _WEEK_MS = 7 * _DAY_MS
 _HOUR_MS = 3_600_000
+_CHANGES_MS = 90 * _DAY_MS
+"""How long changes are kept at least: each has an id of its own, so compaction alone would keep all of them."""
 
 
 def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
@@ -80,13 +83,15 @@ def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
     Args:
         name: One of `NAMES` or `VERSIONS`, without the namespace.
         retention_ms: How long Kafka keeps messages, milliseconds. Rules, labels and versions, and the last
-            state of each series, are kept for ever.
+            state of each series, are kept for ever, changes for 90 days at least.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
     if name == VERSIONS:
         return {"cleanup.policy": "compact"}
     if name == STATE:  # a segment that is written is not compacted, so it is short
         return {"cleanup.policy": "compact", "segment.ms": str(_HOUR_MS)}
+    if name == CHANGES:
+        return {"cleanup.policy": "compact,delete", "retention.ms": str(max(retention_ms, _CHANGES_MS)), **stamped}
     if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
     segment_ms = min(max(retention_ms // 7, 1_000), _DAY_MS)

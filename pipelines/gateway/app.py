@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pipelines.contracts.settings import Settings
 from pipelines.formats.rules import Rules
 from pipelines.gateway.access import Access
+from pipelines.gateway.changes import Annotations, Changes
 from pipelines.gateway.handling import Handler
 from pipelines.gateway.influx import Influx
 from pipelines.gateway.otlp import LOGS, METRICS, Otlp
@@ -64,6 +65,8 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
         "/api/put": OpenTsdb(rules),
         "/api/beta/sketches": Sketches(rules),
         "/firehose": Firehose(rules),
+        "/events": Changes(settings),
+        "/api/annotations": Annotations(settings),
     }
     for path, protocol in pushed.items():
         _add(app, path, protocol, handler)

@@ -107,12 +107,15 @@ class Handler:
 
         try:
             whole = await self._work.run(unpacked, min(len(data), LARGE), request.is_disconnected)
-            body, most = Body(whole, content_type, parameters, channel), self._settings.input.max_parts
+            attributes = {name[3:]: text for name, text in request.headers.items() if name.startswith("ce-")}
+            body, most = Body(whole, content_type, parameters, channel, attributes), self._settings.input.max_parts
             taken = await self._work.run(check, len(whole), request.is_disconnected)
         except TooBusyError:
             raise _busy(protocol, "other requests are checked", "body") from None
-        if taken.value is not None:
-            await self._writer.write(self._settings.topic(taken.topic), taken.value)
+        topic, messages = self._settings.topic(taken.topic), list(taken.keyed.items())
+        messages += [(None, taken.value)] if taken.value is not None else []
+        if messages:
+            await asyncio.gather(*(self._writer.write(topic, value, key) for key, value in messages))
             self.metrics.written(protocol.name, taken.records)
         return taken.reply
 

@@ -64,12 +64,14 @@ class Body:
         content_type: The header, in small letters; empty if there is none.
         parameters: The parameters of the address.
         channel: The channel for acknowledgements that a header names, as Splunk's senders do; empty: none.
+        attributes: What headers say of a CloudEvent, by the names of its attributes.
     """
 
     data: bytes
     content_type: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     channel: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def media_type(self) -> str:
@@ -106,15 +108,17 @@ class Taken:
 
     Args:
         topic: The topic, without the namespace.
-        value: The message for Kafka; ``None``: there is nothing to write.
+        value: The message for Kafka; ``None``: there is no such message.
         records: How many samples or log lines it holds.
         reply: The answer when Kafka has acknowledged it.
+        keyed: Messages with keys, of which a later one replaces an earlier one with its key.
     """
 
     topic: str
     value: bytes | None
     records: int
     reply: Reply
+    keyed: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 class Protocol(ABC):

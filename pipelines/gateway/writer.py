@@ -55,12 +55,13 @@ class Writer:
         self._thread = threading.Thread(target=self._poll, name="gateway-kafka", daemon=True)
         self._thread.start()
 
-    async def write(self, topic: str, value: bytes) -> None:
+    async def write(self, topic: str, value: bytes, key: bytes | None = None) -> None:
         """Returns when Kafka has acknowledged a message.
 
         Args:
             topic: Full name of the topic.
             value: The message.
+            key: Its key, if the topic is compacted.
 
         Raises:
             NotTakenError: ``GATEWAY_KAFKA`` if that is not known within the time; Kafka may have it nevertheless.
@@ -78,7 +79,7 @@ class Writer:
                 loop.call_soon_threadsafe(settle, error)
 
         try:
-            self._producers[-1].produce(topic, value, on_delivery=delivered)
+            self._producers[-1].produce(topic, value, key, on_delivery=delivered)
         except BufferError:
             raise _not_acknowledged("its queue is full", self._bootstrap) from None
         except KafkaException as error:

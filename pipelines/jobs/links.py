@@ -96,7 +96,10 @@ CHAIN = (
     ),
     Link(
         "incidents",
-        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES),
+        (
+            *(topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.CHANGES),
+            topics.RULES,
+        ),
         (topics.INCIDENTS,),
         "groups novelties over series, machines and time; says when nothing is received",
         fresh=True,

@@ -21,14 +21,14 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.watermarks import Prompt
-from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule, Silence
+from pipelines.contracts.records import Acknowledgement, Change, Label, Placement, Rule, Silence
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.sources import bounds
 
 LARGEST_MESSAGE = 65_536
 """The most bytes of a message: each shard keeps it in its state."""
 
-OperatorMessage = Rule | Label | Placement | Acknowledgement | Silence
+OperatorMessage = Rule | Label | Placement | Acknowledgement | Silence | Change
 R = TypeVar("R", bound=Record)
 _CODES: dict[type[Record], str] = {
     Rule: "RULE_INVALID",
@@ -36,6 +36,7 @@ _CODES: dict[type[Record], str] = {
     Placement: "PLACEMENT_INVALID",
     Acknowledgement: "ACKNOWLEDGEMENT_INVALID",
     Silence: "SILENCE_INVALID",
+    Change: "CHANGE_INVALID",
 }
 
 
@@ -48,7 +49,7 @@ def accepted(record: type[R], raw: bytes | None) -> R:
     """Reads and checks a message; used by the jobs that apply it and the commands that write it.
 
     Args:
-        record: `Rule`, `Label`, `Placement`, `Acknowledgement` or `Silence`.
+        record: `Rule`, `Label`, `Placement`, `Acknowledgement`, `Silence` or `Change`.
         raw: The message; ``None`` for a tombstone.
 
     Raises:

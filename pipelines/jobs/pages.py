@@ -85,6 +85,7 @@ _COMMANDS = {
     topics.LABELS: "`newnormal label`",
     topics.TOPOLOGY: "`newnormal topology`, `newnormal simulate`",
     topics.ACKNOWLEDGEMENTS: "`newnormal incidents`",
+    topics.CHANGES: "`newnormal change`, `newnormal gateway`",
     topics.SILENCES: "the process that sends the heartbeats",
 }
 """The commands that write what operators say; the console and other programs may write it too."""

@@ -1,4 +1,4 @@
-"""Writes what operators say to its topic, and reads it from there: rules, labels, acknowledgements, placements.
+"""Writes what operators say to its topic, and reads it from there: rules, labels, changes, placements.
 
 Commands and the console write through this module, so that a message that is refused is refused before it is written.
 """
@@ -21,7 +21,7 @@ from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
+from pipelines.contracts.records import Acknowledgement, Change, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
 from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
@@ -29,28 +29,30 @@ from pipelines.jobs.sources import bounds
 
 _SECONDS = 30.0
 _NOTHING = "nothing was written"
-_PAGES = {Rule: "docs/rules.md", Label: "docs/rules.md"}
+_PAGES = {Rule: "docs/rules.md", Label: "docs/rules.md", Change: "docs/changes.md"}
 _TOPICS: dict[type[Record], str] = {
     Rule: topics.RULES,
     Label: topics.LABELS,
     Acknowledgement: topics.ACKNOWLEDGEMENTS,
     Placement: topics.TOPOLOGY,
+    Change: topics.CHANGES,
 }
-R = TypeVar("R", Rule, Label, Acknowledgement, Placement)
+R = TypeVar("R", Rule, Label, Acknowledgement, Placement, Change)
 
 
 def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
     """Makes a record from the fields that an operator gave, and checks it; absent fields get their defaults.
 
     Args:
-        record: `Rule`, `Label`, `Acknowledgement` or `Placement`.
+        record: `Rule`, `Label`, `Acknowledgement`, `Placement` or `Change`.
         fields: Values by the name of the field in Python or JSON; ``None`` means absent.
         settings: The settings; they bound the event times that are accepted.
         now: The present, epoch milliseconds.
 
     Raises:
-        NewnormalError: ``RULE_INVALID``, ``LABEL_INVALID``, ``ACKNOWLEDGEMENT_INVALID`` or ``PLACEMENT_INVALID``,
-            ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the code with which the job would reject the record.
+        NewnormalError: ``RULE_INVALID``, ``LABEL_INVALID``, ``ACKNOWLEDGEMENT_INVALID``, ``PLACEMENT_INVALID`` or
+            ``CHANGE_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the code with which the job would
+            reject the record.
     """
     name, nothing = record.__name__.lower(), _NOTHING
     try:
@@ -192,6 +194,12 @@ def placements(settings: Settings) -> dict[str, Placement]:
     return {each.entity: each for each in found}
 
 
+def changes(settings: Settings) -> list[Change]:
+    """The changes of the site, the oldest first; of those with one id the last one."""
+    found = sorted(_written(settings, Change), key=lambda each: (each.time, each.to_json()))
+    return sorted({each.id: each for each in found}.values(), key=lambda each: (each.time, each.id))
+
+
 def acknowledgements(settings: Settings) -> list[Acknowledgement]:
     """What operators have said of incidents, the oldest first; of older ones Kafka keeps the last of each incident."""
     return sorted(_written(settings, Acknowledgement), key=lambda each: (each.time, each.to_json()))
@@ -213,6 +221,8 @@ def _key(record: OperatorMessage) -> bytes:
         return record.incident.encode()
     if isinstance(record, Placement):
         return record.entity.encode()
+    if isinstance(record, Change):
+        return record.id.encode()
     return orjson.dumps([record.effective_from, *(getattr(record, name) for name in record.identity)])
 
 

@@ -22,6 +22,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import (
     Acknowledgement,
+    Change,
     Features,
     Incident,
     Label,
@@ -59,6 +60,7 @@ JSON: dict[str, type[Record]] = {
     topics.TOPOLOGY: Placement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
     topics.SILENCES: Silence,
+    topics.CHANGES: Change,
     topics.INCIDENTS: Incident,
     topics.DEADLETTER: DeadLetter,
 }

@@ -100,8 +100,8 @@ def of_operators(settings: Settings) -> list[Acl]:
 
 
 def of_agents(settings: Settings) -> list[Acl]:
-    """What agents need, `newnormal agent` among them."""
-    return [Acl("topic", settings.topic(name), "Write") for name in topics.FROM_AGENTS]
+    """What agents need, `newnormal agent` among them, and the gateway."""
+    return [Acl("topic", settings.topic(name), "Write") for name in (*topics.FROM_AGENTS, topics.CHANGES)]
 
 
 def needed(settings: Settings, jobs: Collection[str]) -> list[Acl]:

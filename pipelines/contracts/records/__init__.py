@@ -1,5 +1,6 @@
 """The record types that Kafka topics carry, each defined once."""
 
+from pipelines.contracts.records.change import Change
 from pipelines.contracts.records.features import Features
 from pipelines.contracts.records.incident import Incident
 from pipelines.contracts.records.label import Label
@@ -25,12 +26,14 @@ ALL = (
     Label,
     Placement,
     Acknowledgement,
+    Change,
 )
 
 __all__ = [
     "ALL",
     "ALL_INPUTS",
     "Acknowledgement",
+    "Change",
     "Features",
     "Incident",
     "Label",

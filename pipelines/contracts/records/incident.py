@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.spec.record import Finite, Instant, Keyword, Prose, Record
+from pipelines.contracts.records.change import ChangeKind
 from pipelines.contracts.records.novelty import NoveltyKind
 from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.records.telemetry import MetricKind
@@ -64,6 +65,20 @@ class LogChange(Record):
     entity: Keyword = Field(description="the machine whose log changed first")
     since: Instant = Field(description="when that log changed")
     machines: int = Field(description="number of machines whose logs changed in that template")
+
+
+class EarlierChange(Record):
+    """Something that was done shortly before an incident began, on its machines or on what they depend on."""
+
+    id: Keyword = Field(alias="event.id", description="id of the change")
+    kind: ChangeKind = Field(alias="event.action", description="what was done")
+    message: Prose = Field(description="what was done, in words; the first 200 characters")
+    since: Instant = Field(description="when it began")
+    entity: Keyword | None = Field(
+        None,
+        description="the machine of the incident on which it was done, or what one of them depends on; absent: it was "
+        "done to the site as a whole",
+    )
 
 
 class Candidate(Record):
@@ -138,6 +153,11 @@ class Incident(Record):
         default_factory=list,
         description="up to five changes in the logs of machines at the onset of novelties of their metrics, those on "
         "most machines first",
+    )
+    changes: list[EarlierChange] = Field(
+        default_factory=list,
+        description="up to five changes in the half hour before it began, those on its machines first, and of these "
+        "the last one first",
     )
     reopenings: int = Field(0, description="how often it was novel again after it had been resolved")
     acknowledged_by: Keyword | None = Field(None, description="the operator who acknowledged it")

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from pipelines.contracts.records import Acknowledgement, Incident, Placement
+from pipelines.contracts.records import Acknowledgement, Change, Incident, Placement
 from pipelines.contracts.records.incident import IncidentStatus
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.causes import causes
+from pipelines.jobs.incidents.changes import after, earlier_changes
 from pipelines.jobs.incidents.episode import Comings, Episode, times
 from pipelines.jobs.incidents.false_pages import NOTHING_YET, Lately, least_severity
 from pipelines.jobs.incidents.links import Linked, linked, with_move
@@ -40,6 +41,7 @@ class Site:
         acknowledgements: The last acknowledgement of each incident, by its id.
         new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
         lately: The incidents of the last weeks that are no longer among its novelties.
+        changes: What was done at the site.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Site:
     acknowledgements: Mapping[str, Acknowledgement]
     new_lines: Mapping[str, Sequence[Episode]]
     lately: Lately = NOTHING_YET
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
@@ -145,14 +148,16 @@ def _incident(
     single = {pair for pair in pairs if pair[1] != JOINED} or pairs
     score = max(e.score for e in episodes)
     severity = severity_score(episodes)
-    changes = [episodes[-1].reported]
-    changes += [acknowledgement.time] if acknowledgement else []
-    changes += [calm] if over and calm is not None else []
+    updates = [episodes[-1].reported]
+    updates += [acknowledgement.time] if acknowledgement else []
+    updates += [calm] if over and calm is not None else []
     series = affected_series(episodes, rules, now)
     onsets = {burst.entity: burst.onset for burst in reversed(group)}
     above, runs = site.topology.around(onsets.items())
     machines, cause = affected_machines(episodes), causes(group, above, runs, rules)
     changed = log_changes(episodes, site.new_lines, rules)
+    start = min(e.since for e in episodes)
+    done = earlier_changes([each.entity for each in machines], above, site.changes, start, first.reported)
     near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
     went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
     sentence = title(machines, series, cause.candidates[0].entity, above, runs, changed)
@@ -165,10 +170,10 @@ def _incident(
         severity=severity_of(severity),
         severity_score=severity,
         record_score=round(score),
-        start=min(e.since for e in episodes),
+        start=start,
         end=end if over else None,
-        updated=max(changes),
-        message=moved(went.values()) + sentence + in_the_log(changed),
+        updated=max(updates),
+        message=moved(went.values()) + sentence + in_the_log(changed) + after(done, start),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
@@ -178,6 +183,7 @@ def _incident(
         candidates=cause.candidates,
         unknown_share=cause.unknown,
         log_changes=changed,
+        changes=done,
         reopenings=len(spans) - 1,
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,

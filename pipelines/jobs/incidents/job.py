@@ -10,7 +10,7 @@ from engine.spec.output import Output
 from engine.spec.steps import Columns
 from engine.stream import Stream
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Incident, News, Placement, Rule, Silence
+from pipelines.contracts.records import Acknowledgement, Change, Incident, News, Placement, Rule, Silence
 from pipelines.contracts.settings import IncidentSettings, Settings
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.operator import DAY, GroupNovelties
@@ -23,6 +23,7 @@ _MESSAGES: dict[str, type[OperatorMessage]] = {
     topics.TOPOLOGY: Placement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
     topics.SILENCES: Silence,
+    topics.CHANGES: Change,
 }
 DEFAULT_SITE = "default"
 """Name of the site without a namespace."""

@@ -23,6 +23,7 @@ from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING
 from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.changes import BEFORE
 from pipelines.jobs.incidents.false_pages import KEPT, NOTHING_YET, Lately
 from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
 from pipelines.jobs.incidents.log_changes import REMEMBERED
@@ -108,7 +109,8 @@ class _Grouping(Processor):
         past = tables.get("lately", pl.DataFrame(schema=_LATELY))
         lately = Lately(began, past["at"].to_list(), past["weight"].to_list())
         topology, acknowledgements = Topology(messages.placements()), messages.acknowledgements()
-        site = Site(self.site, topology, acknowledgements, new_lines(seen_parts), lately)
+        changes = messages.changes()
+        site = Site(self.site, topology, acknowledgements, new_lines(seen_parts), lately, changes)
         grouped = [*incidents(episodes(seen_parts), site, self.rules, now), *self._silences(messages, written, now)]
         changed = _changes(grouped, written, now, self.again)
         over = _over_for_good(grouped, now - self.kept, self.rules.longest)
@@ -120,6 +122,8 @@ class _Grouping(Processor):
         standing = {name for incident in kept for name in incident.ids}
         messages.forget_silences(now - self.kept)
         messages.forget(now - self.rules.longest - self.kept, standing)
+        named = {change.id for one in kept for change in one.incident.changes}
+        messages.forget_changes(now - self.rules.longest - self.kept - BEFORE, named)
         changing = [self._next(incident, now) for incident in kept]
         changing += [at for group in grouped if (at := self._due_again(group.incident, written)) > now]
         first = [NEVER + 1] if now == NEVER and messages.silences() else []

@@ -9,21 +9,24 @@ from typing import ClassVar
 import polars as pl
 
 from engine.spec.record import Instant, Record
-from pipelines.contracts.records import Acknowledgement, Placement, Rule, Silence
+from pipelines.contracts.records import Acknowledgement, Change, Placement, Rule, Silence
 from pipelines.jobs.incidents.maintenance import muting
 
 COLUMNS: dict[type[Record], str] = {
     Placement: "placement",
     Acknowledgement: "acknowledgement",
     Silence: "silence",
+    Change: "change",
     Rule: "rule",
 }
 
+MOST_OF_CHANGES = 1 << 20
+"""The most characters of changes that are kept; each micro-batch with a change writes them anew."""
 _SEPARATOR = "\0"
 
 
 class SiteMessage(Record):
-    """A placement, an acknowledgement, a silence or a rule, as JSON text in a column."""
+    """A placement, an acknowledgement, a silence, a change or a rule, as JSON text in a column."""
 
     identity: ClassVar[tuple[str, ...]] = ("window_end",)
 
@@ -32,6 +35,7 @@ class SiteMessage(Record):
     placement: str | None = None
     acknowledgement: str | None = None
     silence: str | None = None
+    change: str | None = None
     rule: str | None = None
 
 
@@ -77,6 +81,11 @@ class LastMessages:
         silences = [Silence.from_json(text) for text in self.texts.get("silence", {}).values()]
         return sorted(silences, key=lambda each: (each.since, each.input))
 
+    def changes(self) -> list[Change]:
+        """The changes, in the order in which they began."""
+        changes = [Change.from_json(text) for text in self.texts.get("change", {}).values()]
+        return sorted(changes, key=lambda each: (each.time, each.id))
+
     def rules(self) -> list[Rule]:
         """All versions of the rules that mute, or once muted, the whole site."""
         return [Rule.from_json(text) for text in self.texts.get("rule", {}).values()]
@@ -101,6 +110,19 @@ class LastMessages:
         for silence in self.silences():
             if silence.until is not None and silence.until < before:
                 self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
+
+    def forget_changes(self, before: int, named: Collection[str]) -> None:
+        """Forgets changes of before an event time, and of the others the oldest that are too much to keep.
+
+        Args:
+            before: Event time, epoch milliseconds.
+            named: Ids of those that incidents name, which stay, however old they are.
+        """
+        texts, left = self.texts.get("change", {}), MOST_OF_CHANGES
+        for change in reversed(self.changes()):
+            left -= len(texts[change.id])
+            if left < 0 or (change.time < before and change.id not in named):
+                del texts[change.id]
 
 
 def _order(record: type[Record], text: str) -> tuple[int, str]:

@@ -92,6 +92,7 @@ RIGHT = {
     "match": ["up"],
     "index": ["metricbeat-1"],
     "draft": ["draft.toml"],
+    "message": ["cart 1.4"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 

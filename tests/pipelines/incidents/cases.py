@@ -17,7 +17,7 @@ from engine.runtime.messages import Message
 from engine.runtime.shard import to_table
 from engine.testing.driven import Driven
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Incident, News, Placement, Rule, Silence
+from pipelines.contracts.records import Acknowledgement, Change, Incident, News, Placement, Rule, Silence
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.incidents.topology import Topology
@@ -82,7 +82,7 @@ class Feed:
     def __init__(self, shards: int = 1, settings: Settings = SETTINGS) -> None:
         self.run, self.offset = Driven(grouper(settings), shards), 0
         self.held: list[tuple[bytes, str, int, int, int]] | None = None
-        said = (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES)
+        said = (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.RULES, topics.CHANGES)
         places = [(name, p) for name in said for p in range(SETTINGS.kafka.partitions)]
         self._take([self._row(b"\0heartbeat", *place) for place in places])
 
@@ -117,9 +117,9 @@ class Feed:
         given = Acknowledgement(incident=incident, time=T0 + at, by="ann", **more)
         self._take([self._row(given.to_json(), topics.ACKNOWLEDGEMENTS, 0)])
 
-    def say(self, *said: Silence | Rule) -> None:
-        """Silences and rules, each with its own time."""
-        named = {Silence: topics.SILENCES, Rule: topics.RULES}
+    def say(self, *said: Silence | Rule | Change) -> None:
+        """Silences, rules and changes, each with its own time."""
+        named: dict[type, str] = {Silence: topics.SILENCES, Rule: topics.RULES, Change: topics.CHANGES}
         self._take([self._row(each.to_json(), named[type(each)], 0) for each in said])
 
     def send(self, rows: Sequence[dict[str, Any]], until: int, topic: str = topics.NEWS) -> list[dict[str, Any]]:

@@ -1,0 +1,83 @@
+"""What was done at a site shortly before an incident began: deployments, configuration, restarts, feature flags."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pipelines.contracts.globs import compiled
+from pipelines.contracts.quantities.words import duration
+from pipelines.contracts.records import Change
+from pipelines.contracts.records.change import ChangeKind
+from pipelines.contracts.records.incident import EarlierChange
+from pipelines.jobs.incidents.affected import quoted
+
+MOST = 5
+"""The most changes that an incident names."""
+BEFORE = 1_800_000
+"""A change that was over for longer when an incident began is not named, milliseconds."""
+_SHOWN = 200
+_WORDS: dict[ChangeKind, str] = {
+    "deployment": "deployment",
+    "configuration": "new configuration",
+    "restart": "restart",
+    "feature_flag": "feature flag",
+    "other": "change",
+}
+
+
+def earlier_changes(
+    machines: Collection[str],
+    above: Mapping[str, Sequence[str]],
+    changes: Iterable[Change],
+    start: int,
+    reported: int,
+) -> list[EarlierChange]:
+    """The changes that may explain an incident, at most `MOST`.
+
+    Those on its machines come first, then those on what they depend on, then those of the whole site; in each class the
+    last one comes first. What was done after the incident was reported explains nothing.
+
+    Args:
+        machines: The machines of the incident, in the order of their onsets.
+        above: For machines with a place in the topology: what each depends on; for what that depends on, too.
+        changes: The changes of the site, in any order.
+        start: Earliest onset of its novelties, epoch milliseconds.
+        reported: When it was first reported, epoch milliseconds.
+
+    >>> done = [Change(id="1", time=100_000, message="cart 1.4", machines=["web-*"]), Change(id="2", time=150_000,
+    ...     message="kernel", machines=["host"]), Change(id="3", time=900_000, message="cart 1.5", machines=["web-*"])]
+    >>> found = earlier_changes(["web-1"], {"web-1": ["host"]}, done, 160_000, 170_000)
+    >>> [(each.message, each.entity) for each in found]
+    [('cart 1.4', 'web-1'), ('kernel', 'host')]
+    """
+    near = [each for each in changes if each.time <= reported and max(each.time, each.end or 0) >= start - BEFORE]
+    if not near:
+        return []
+    own = dict.fromkeys(machines)
+    higher = [name for name in dict.fromkeys(name for names in above.values() for name in names) if name not in own]
+    ranked = []
+    for change in near:
+        matching = compiled(tuple(change.machines)).match
+        where = next((name for name in own if matching(name)), None)
+        below = next((name for name in higher if matching(name)), None) if where is None else None
+        if where is not None or below is not None or not change.machines:
+            ranked.append((0 if where is not None else 1 if below is not None else 2, change, where or below))
+    ranked.sort(key=lambda each: (each[0], -each[1].time, each[1].id))
+    return [
+        EarlierChange(id=one.id, kind=one.kind, message=one.message[:_SHOWN], since=one.time, entity=name)
+        for _, one, name in ranked[:MOST]
+    ]
+
+
+def after(changes: Sequence[EarlierChange], start: int) -> str:
+    """The end of a title that names the change which is likeliest to explain an incident; empty if there is none.
+
+    >>> one = EarlierChange(id="1", kind="deployment", message="cart 1.4", since=60_000, entity="web-1")
+    >>> after([one], 180_000), after([one], 60_000), after([], 0)
+    ('; 2 min after the deployment "cart 1.4"', '; at the time of the deployment "cart 1.4"', '')
+    """
+    if not changes:
+        return ""
+    first = changes[0]
+    when = f"{duration(start - first.since)} after" if first.since < start else "at the time of"
+    return f"; {when} the {_WORDS[first.kind]} {quoted(first.message)}"

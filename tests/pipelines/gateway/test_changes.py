@@ -1,0 +1,175 @@
+"""Changes that programs report over HTTP: what becomes of each form, what is refused, and what an answer says.
+
+The bodies are those that the specifications give: CloudEvents 1.0.2 and its HTTP binding, CDEvents 0.4, Grafana's HTTP
+API, Kubernetes' API reference and `kubectl get events -o json`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from pipelines.contracts.records import Change
+from pipelines.contracts.settings import Settings
+from pipelines.gateway.serving import Gateway
+from pipelines.query import control_topics
+from tests.pipelines.gateway.broker import Broker
+
+pytestmark = pytest.mark.servers
+_NUMBERS = count()
+AT = "2026-11-20T08:30:00Z"
+AT_MS = 1_795_163_400_000
+
+
+@pytest.fixture
+def own(broker: Broker) -> Settings:
+    return broker.named(f"changes-{next(_NUMBERS)}")
+
+
+@pytest.fixture
+def gateway(own: Settings) -> Iterator[httpx.Client]:
+    started = Gateway(own)
+    with httpx.Client(base_url=started.url, timeout=60) as client:
+        yield client
+    started.close()
+
+
+def event(name: str = "1", **more: Any) -> dict[str, Any]:
+    fixed = {"specversion": "1.0", "id": name, "source": "ci/cart", "type": "dev.cdevents.service.deployed.0.2.0"}
+    return {**fixed, "time": AT, "data": {"message": "cart 1.4", "host": "web-1, web-2"}} | more
+
+
+def shown(changes: list[Change]) -> list[tuple[str, int, str, str, list[str]]]:
+    return [(each.id, each.time, each.kind, each.message, each.machines) for each in changes]
+
+
+def test_cloud_events_alone_in_a_batch_and_in_headers_become_changes(gateway: httpx.Client, own: Settings) -> None:
+    one = gateway.post("/events", json=event(), headers={"Content-Type": "application/cloudevents+json"})
+    several = [event("2", type="com.example.restart", data={"machines": ["db-*"], "title": "nightly restart"})]
+    several.append(event("3", type="flag.changed", time="2026-11-20T08:31:00Z", data={"text": "new checkout on"}))
+    batch = gateway.post("/events", json=several, headers={"Content-Type": "application/cloudevents-batch+json"})
+    attributes = {"specversion": "1.0", "id": "4", "source": "ci/cart", "type": "config.updated", "time": AT}
+    headers = {f"ce-{name}": text for name, text in attributes.items()}
+    binary = gateway.post("/events", json={"message": "pool 20", "host": "db-1", "user": "ann"}, headers=headers)
+    assert [(each.status_code, each.json()["taken"]) for each in (one, batch, binary)] == [(202, 1), (202, 2), (202, 1)]
+    found = control_topics.changes(own)
+    assert shown(found) == [
+        ("ci/cart/1", AT_MS, "deployment", "cart 1.4", ["web-1", "web-2"]),
+        ("ci/cart/2", AT_MS, "restart", "nightly restart", ["db-*"]),
+        ("ci/cart/4", AT_MS, "configuration", "pool 20", ["db-1"]),
+        ("ci/cart/3", AT_MS + 60_000, "feature_flag", "new checkout on", []),
+    ]
+    assert [each.by for each in found] == ["", "", "ann", ""]
+
+
+def test_the_same_event_again_is_one_change_and_the_later_one_counts(gateway: httpx.Client, own: Settings) -> None:
+    later = event(time="2026-11-20T08:30:01Z", data={"message": "cart 1.4, and its proxy"})
+    assert gateway.post("/events", json=[later, event()]).json()["taken"] == 1
+    gateway.post("/events", json=event())
+    assert [each.message for each in control_topics.changes(own)] == ["cart 1.4, and its proxy"]
+
+
+def test_an_annotation_of_grafana_becomes_a_change_of_the_machines_in_its_tags(
+    gateway: httpx.Client, own: Settings
+) -> None:
+    body = {
+        "dashboardUID": "jcIIG-07z", "panelId": 2, "time": AT_MS, "timeEnd": AT_MS + 120_000,
+        "tags": ["deploy", "host:web-1"], "text": "checkout 2.0",
+    }  # fmt: skip
+    answer = gateway.post("/api/annotations", json=body)
+    assert (answer.status_code, answer.json()["message"]) == (200, "Annotation added")
+    (one,) = control_topics.changes(own)
+    assert shown([one])[0][1:] == (AT_MS, "deployment", "checkout 2.0", ["web-1"])
+    assert one.end == AT_MS + 120_000
+
+
+def kubernetes(reason: str, kind: str, name: str, **more: Any) -> dict[str, Any]:
+    involved = {"kind": kind, "namespace": "shop", "name": name, "apiVersion": "apps/v1"}
+    fixed = {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.17b2", "uid": f"uid-{reason}-{name}"},
+        "involvedObject": involved, "reason": reason, "type": "Normal", "source": {"component": "x"},
+        "firstTimestamp": AT, "lastTimestamp": AT, "count": 1, "message": f"{reason} of {name}",
+    }  # fmt: skip
+    return fixed | more
+
+
+def test_events_of_kubernetes_that_change_something_are_taken_and_the_others_are_told(
+    gateway: httpx.Client, own: Settings
+) -> None:
+    items = [
+        kubernetes("ScalingReplicaSet", "Deployment", "cart"),
+        kubernetes("Pulled", "Pod", "cart-7d9"),
+        kubernetes("Killing", "Pod", "cart-7d9"),
+    ]
+    answer = gateway.post("/events", json={"kind": "List", "apiVersion": "v1", "items": items})
+    assert answer.json()["taken"] == 2 and answer.json()["left_out"] == 1
+    assert answer.json()["reasons"][0].startswith("NO_CHANGE: an event of Kubernetes with the reason 'Pulled'")
+    newer = {"regarding": items[0]["involvedObject"] | {"name": "web"}, "note": "Scaled up", "eventTime": AT}
+    removed = ("involvedObject", "message", "firstTimestamp", "lastTimestamp")
+    renamed = {k: v for k, v in kubernetes("ScalingReplicaSet", "Deployment", "web").items() if k not in removed}
+    assert gateway.post("/events", json=renamed | newer).json()["taken"] == 1
+    rollout = AT_MS, "deployment"
+    assert sorted(shown(control_topics.changes(own))) == [
+        ("uid-Killing-cart-7d9", AT_MS, "restart", "Pod shop/cart-7d9: Killing of cart-7d9", ["cart-7d9"]),
+        ("uid-ScalingReplicaSet-cart", *rollout, "Deployment shop/cart: ScalingReplicaSet of cart", ["cart", "cart-*"]),
+        ("uid-ScalingReplicaSet-web", *rollout, "Deployment shop/web: Scaled up", ["web", "web-*"]),
+    ]
+
+
+def test_only_events_that_change_nothing_are_no_error(gateway: httpx.Client, own: Settings) -> None:
+    answer = gateway.post("/events", json=kubernetes("Pulled", "Pod", "cart-7d9"))
+    assert (answer.status_code, answer.json()["taken"]) == (202, 0)
+
+
+def test_our_own_form_is_that_of_the_topic(gateway: httpx.Client, own: Settings) -> None:
+    body = {"event.id": "a", "message": "kernel 6.12", "host.name": ["host-*"], "event.action": "restart"}
+    before = int(time.time() * 1000)
+    assert gateway.post("/events", json=body).status_code == 202
+    (one,) = control_topics.changes(own)
+    assert shown([one])[0][2:] == ("restart", "kernel 6.12", ["host-*"])
+    assert before <= one.time <= int(time.time() * 1000), "without a time it is when it was received"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "FORMAT_UNKNOWN"),
+        ([1], "FORMAT_UNKNOWN"),
+        (event(id=""), "CHANGE_INVALID"),
+        (event(time="soon"), "CHANGE_INVALID"),
+        (event(time="2126-01-01T00:00:00Z"), "TIME_AHEAD"),
+        (event(data={"message": "x", "machines": [f"m-{n}" for n in range(101)]}), "CHANGE_INVALID"),
+        ({"event.id": "a", "message": "b", "hsot.name": ["c"]}, "CHANGE_INVALID"),
+        ([event(f"{n}") for n in range(1_001)], "GATEWAY_TOO_LARGE"),
+        (event(source="x" * 5_000, data={"machines": [None, {}]}), ""),
+        ({"reason": "Killing", "involvedObject": "web"}, ""),
+        ({"text": {"a": 1}, "tags": "deploy", "time": True}, ""),
+    ],
+)  # fmt: skip
+def test_what_is_no_change_is_refused_with_its_reason_and_the_gateway_goes_on(
+    gateway: httpx.Client, own: Settings, body: Any, code: str
+) -> None:
+    answer = gateway.post("/events", json=body)
+    if code:
+        assert answer.status_code == 400 and answer.json()["message"].startswith(f"{code}: ")
+    assert answer.status_code in (202, 400)
+    assert gateway.post("/events", json=event()).status_code == 202
+
+
+def test_a_wrong_one_among_right_ones_is_left_out_alone(gateway: httpx.Client, own: Settings) -> None:
+    answer = gateway.post("/events", json=[event("1"), event("2", time="soon"), event("3")])
+    assert answer.json() == {
+        "taken": 2, "left_out": 1, "reasons": [answer.json()["reasons"][0]],
+    }  # fmt: skip
+    assert "'soon' is no time" in answer.json()["reasons"][0]
+    assert [each.id for each in control_topics.changes(own)] == ["ci/cart/1", "ci/cart/3"]
+
+
+def test_text_that_is_no_json_is_refused(gateway: httpx.Client) -> None:
+    answer = gateway.post("/events", content=b"deploy cart")
+    assert (answer.status_code, answer.json()["message"][:14]) == (400, "JSON_MALFORMED")

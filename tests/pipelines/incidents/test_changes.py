@@ -1,0 +1,135 @@
+"""What was done at a site before an incident: which changes it names, in which order, for how long."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from engine.state.segments import ShardState
+from pipelines.contracts.records import Change, Incident
+from pipelines.jobs.incidents.changes import BEFORE
+from pipelines.jobs.incidents.site_messages import MOST_OF_CHANGES, LastMessages
+from tests.pipelines.incidents.cases import MINUTE, T0, Feed, episode, news
+
+ONSET = 40 * MINUTE
+
+
+def change(name: str, at: int, machines: tuple[str, ...] = (), **more: Any) -> Change:
+    """A deployment ``at`` milliseconds after `T0`."""
+    return Change(id=name, time=T0 + at, message=f"release {name}", kind="deployment", machines=list(machines), **more)
+
+
+def incident(*said: Change, host: str = "") -> Incident:
+    """The incident of a machine ``web-1`` that is novel from `ONSET` on, after some changes."""
+    feed = Feed()
+    if host:
+        feed.place("web-1", host)
+    feed.say(*said)
+    feed.send(episode("web-1", "cpu", ONSET, ONSET + 5 * MINUTE), ONSET + MINUTE)
+    (one,) = feed.standing
+    return one
+
+
+def test_the_title_ends_with_the_last_change_of_its_machine() -> None:
+    one = incident(change("a", ONSET - 9 * MINUTE, ("web-*",)), change("b", ONSET - 3 * MINUTE, ("web-1",)))
+    assert one.message.endswith('; 3 min after the deployment "release b"')
+    assert [(each.id, each.entity, each.since) for each in one.changes] == [
+        ("b", "web-1", T0 + ONSET - 3 * MINUTE),
+        ("a", "web-1", T0 + ONSET - 9 * MINUTE),
+    ]
+
+
+def test_its_machines_come_before_what_they_run_on_and_that_before_the_whole_site() -> None:
+    one = incident(
+        change("site", ONSET - MINUTE),
+        change("host", ONSET - 2 * MINUTE, ("host-7",)),
+        change("own", ONSET - 9 * MINUTE, ("web-1",)),
+        change("other", ONSET - MINUTE, ("db-1", "web-10")),
+        host="host-7",
+    )
+    assert [(each.id, each.entity) for each in one.changes] == [("own", "web-1"), ("host", "host-7"), ("site", None)]
+
+
+@pytest.mark.parametrize(
+    ("at", "end", "named"),
+    [
+        (ONSET - BEFORE, None, True),
+        (ONSET - BEFORE - 1, None, False),
+        (ONSET - BEFORE - MINUTE, ONSET - BEFORE, True),
+        (ONSET + 10_000, None, True),
+        (ONSET + 10_001, None, False),
+    ],
+)
+def test_a_change_is_named_if_it_ended_in_the_half_hour_before_and_began_before_the_first_report(
+    at: int, end: int | None, named: bool
+) -> None:
+    one = incident(change("a", at, ("web-1",), end=None if end is None else T0 + end))
+    assert bool(one.changes) is named
+
+
+def test_at_most_five_are_named() -> None:
+    one = incident(*(change(f"{n}", ONSET - n * MINUTE, ("web-1",)) for n in range(1, 9)))
+    assert [each.id for each in one.changes] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_change_that_is_heard_of_after_the_incident_is_named_by_its_next_revision() -> None:
+    feed = Feed()
+    feed.send(episode("web-1", "cpu", ONSET, ONSET + 5 * MINUTE), ONSET + MINUTE)
+    (before,) = feed.standing
+    feed.say(change("a", ONSET - MINUTE, ("web-1",)))
+    (after,) = feed.standing
+    assert (before.id, before.changes) == (after.id, []) and after.revision > before.revision
+    assert [each.id for each in after.changes] == ["a"]
+    feed.say(change("a", ONSET - MINUTE + 1, ("db-1",)))
+    (corrected,) = feed.standing
+    assert corrected.changes == [], "a later message with the same id replaces it"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_changes_and_micro_batches_does_not_matter(seed: int) -> None:
+    random = Random(seed)
+    said = [
+        change(f"{n % 7}", ONSET - random.randrange(40 * MINUTE), random.choice([(), ("web-1",), ("db-*",)]))
+        for n in range(20)
+    ]
+    whole = incident(*said)
+    feed = Feed()
+    random.shuffle(said)
+    middle = random.randrange(20)
+    for each in said[:middle]:
+        feed.say(each)
+    feed.send(episode("web-1", "cpu", ONSET, ONSET + 5 * MINUTE), ONSET + MINUTE)
+    for each in said[middle:]:
+        feed.say(each)
+    (one,) = feed.standing
+    assert (one.changes, one.message) == (whole.changes, whole.message)
+
+
+def test_an_incident_that_lasts_for_days_goes_on_to_name_its_change_and_others_are_forgotten() -> None:
+    feed = Feed()
+    feed.say(change("own", ONSET - MINUTE, ("web-1",)), change("other", ONSET - MINUTE, ("db-1",)))
+    day = 24 * 60 * MINUTE
+    for hours in range(0, 72, 12):
+        at = ONSET + hours * 60 * MINUTE
+        feed.send([news("web-1", "cpu", at, since=T0 + ONSET)], at + MINUTE)
+    feed.send(episode("app-1", "disk", 3 * day, 4 * day)[:1], 3 * day + MINUTE)
+    feed.say(change("new", 3 * day - MINUTE, ("app-1",)))
+    assert {each.machines[0].entity: [c.id for c in each.changes] for each in feed.standing} == {
+        "web-1": ["own"],
+        "app-1": ["new"],
+    }
+    assert set(ShardState(feed.run.states[0]).notes["site"]["texts"]["change"]) == {"own", "new"}
+
+
+def test_of_too_many_changes_the_last_ones_are_kept() -> None:
+    messages = LastMessages({"change": {}})
+    for n in range(MOST_OF_CHANGES // 1_000 + 50):
+        one = Change(id=f"{n}", time=T0 + n, message="x" * 900)
+        messages.texts["change"][one.id] = one.to_json().decode()
+    last = list(messages.texts["change"])[-1]
+    messages.forget_changes(T0, ())
+    kept = messages.texts["change"]
+    assert MOST_OF_CHANGES * 0.99 < sum(map(len, kept.values())) <= MOST_OF_CHANGES
+    assert last in kept and "0" not in kept
