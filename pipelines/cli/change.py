@@ -102,20 +102,12 @@ def _show(changes: Sequence[Change]) -> None:
         typer.echo(hint("no change was reported; `newnormal change add` reports one"))
         return
     columns = dict.fromkeys(("began", "kind", "machines", "what", "by", "id"), False)
-    rows.show(
-        columns,
-        [
-            [
-                iso(each.time),
-                each.kind.replace("_", " "),
-                ", ".join(each.machines) or "*",
-                each.message,
-                each.by,
-                each.id,
-            ]
-            for each in changes
-        ],
-    )
+    rows.show(columns, [_row(each) for each in changes])
+
+
+def _row(change: Change) -> list[object]:
+    kind, where = change.kind.replace("_", " "), ", ".join(change.machines) or "*"
+    return [iso(change.time), kind, where, change.message, change.by, change.id]
 
 
 def _muting(change: Change, lasts: int, settings: Settings, now: int) -> list[Rule]:
