@@ -23,15 +23,14 @@ from pipelines.jobs.operator_messages import accepted
 NO_CHANGE = "NO_CHANGE"
 """Code of an event of Kubernetes that changes nothing, such as that an image was pulled."""
 ACCEPTED = "a CloudEvent, an annotation of Grafana (text), an event of Kubernetes (reason), or event.id and message"
-_KINDS: tuple[tuple[ChangeKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(words, re.IGNORECASE))
-    for kind, words in (
-        ("feature_flag", r"flag|toggle|feature"),
-        ("restart", r"restart|reboot|kill|backoff"),
-        ("deployment", r"deploy|releas|rollout|roll(ed)?[ _-]?back|upgrad|scal(ed|ing)|service\.(removed|published)"),
-        ("configuration", r"config|setting|environment\.|parameter|migrat"),
-    )
-)
+_WORDS: Mapping[ChangeKind, str] = {
+    "feature_flag": r"flag|toggle|feature",
+    "restart": r"restart|reboot|kill|backoff",
+    "deployment": r"deploy|releas|rollout|roll(ed)?[ _-]?back|upgrad|scal(ed|ing)|service\.(removed|published)",
+    "configuration": r"config|setting|environment\.|parameter|migrat",
+}
+"""What speaks of each kind of change; of two kinds the first one counts."""
+_KINDS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
 _REASONS: Mapping[str, ChangeKind] = {
     "ScalingReplicaSet": "deployment",
     "DeploymentRollback": "deployment",
@@ -179,7 +178,7 @@ def _kind(*texts: str) -> ChangeKind:
     >>> _kind("dev.cdevents.service.upgraded.0.2.0", ""), _kind("", "Feature flag x on"), _kind("night", "")
     ('deployment', 'feature_flag', 'other')
     """
-    return next((kind for text in texts for kind, words in _KINDS if words.search(text)), "other")
+    return next((kind for text in texts for kind, words in _KINDS.items() if words.search(text)), "other")
 
 
 def _first(data: Mapping[str, Any], names: tuple[str, ...]) -> Any:

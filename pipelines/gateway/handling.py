@@ -112,7 +112,8 @@ class Handler:
             taken = await self._work.run(check, len(whole), request.is_disconnected)
         except TooBusyError:
             raise _busy(protocol, "other requests are checked", "body") from None
-        topic, messages = self._settings.topic(taken.topic), list(taken.keyed.items())
+        topic = self._settings.topic(taken.topic)
+        messages: list[tuple[bytes | None, bytes]] = [*taken.keyed.items()]
         messages += [(None, taken.value)] if taken.value is not None else []
         if messages:
             await asyncio.gather(*(self._writer.write(topic, value, key) for key, value in messages))
