@@ -27,7 +27,8 @@ function showSeries(place, { entity, metric, end }, found) {
   const of = { metric, metric_kind: found.metric_kind };
   update(place, `series ${entity} ${metric}`,
     el("div", { class: "top" }, el("h2", {}, foreign(metricName(metric)), " of ", el("a", { href: machineLink(entity) }, foreign(entity))), el("div", { class: "zoom ranges" }, ...ranges)),
-    el("p", { class: "where" }, `${time(found.axis[0])} to ${time(found.axis[1])} UTC · ${plural(found.series.length, "point")} · `, el("a", { href: ruleLink(entity, metric) }, "a rule for it")),
+    el("p", { class: "where" }, `${time(found.axis[0])} to ${time(found.axis[1])} UTC · ${plural(found.series.length, "point")}`),
+    el("p", { class: "for-rule" }, el("a", { href: ruleLink(entity, metric) }, "A rule for it")),
     ...(found.known ? now(found, of) : [el("p", { class: "hint unknown" }, "Nothing is known of this series: no window of it is stored", found.view.missing ? ", and what the detector believes is not known here" : " or has been judged", ". See whether the names are right and the machine sends this metric; its first window comes when the first is complete.")]),
     ...(found.series.length ? [plot(found.series, { span: found.axis, shade, zone: found.zone, of, name: `${metricName(metric)} of ${entity}` })] : []),
     ...belief(found.view, of), ...novelties(found), ...earlier(found, of),
