@@ -66,6 +66,8 @@ def test_two_clicks_lead_to_the_plot_of_a_series_and_back_to_its_incident(page: 
     expect(detail.locator(".begun")).to_contain_text("At none of its machines: 25 %")
     changed = detail.locator("h3", has_text="What changed in the logs").locator("+ .causes li")
     expect(changed).to_have_text(re.compile("vm-1 and 1 more machine · from .*release 2.4 was started"))
+    done = detail.locator("h3", has_text="What was done before").locator("+ .causes li")
+    expect(done).to_have_text(re.compile("vm-1 · feature flag · .*new checkout on"))
     expect(detail.locator(".multiples .machine a")).to_have_text(["rack-7", "vm-1", "vm-2"])
     expect(detail.locator(".multiples .machine .soft")).to_have_text(["first", "+10 s", "+20 s"])
     rows = detail.locator(".multiples .row")

@@ -13,7 +13,7 @@ from elasticsearch import Elasticsearch, NotFoundError
 
 from dashboards.console import Store
 from pipelines.contracts.records import Incident, Novelty
-from pipelines.contracts.records.incident import AffectedMachine, Candidate, LogChange
+from pipelines.contracts.records.incident import AffectedMachine, Candidate, EarlierChange, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 
@@ -53,9 +53,11 @@ DEPLOYED = LogChange(
     template="release <*> was started", example="release 2.4 was started", entity="vm-1", since=ONSET, machines=2
 )
 
+RELEASED = EarlierChange(id="r1", kind="feature_flag", message="new checkout on", since=ONSET - WINDOW, entity="vm-1")
+
 INCIDENTS = [
     incident("small", "open", 40, ["db-1"], start=ONSET + WINDOW),
-    incident("rack", "open", 90, ["rack-7", "vm-1", "vm-2"], log_changes=[DEPLOYED]),
+    incident("rack", "open", 90, ["rack-7", "vm-1", "vm-2"], log_changes=[DEPLOYED], changes=[RELEASED]),
     incident("again", "reopened", 60, ["web-1", "web-2"], reopenings=2),
     incident(
         "ours",
@@ -66,6 +68,7 @@ INCIDENTS = [
         message=HOSTILE,
         start=ONSET - WINDOW,
         log_changes=[LogChange(template=HOSTILE, entity=HOSTILE, since=ONSET, machines=1)],
+        changes=[EarlierChange(id=HOSTILE, kind="other", message=HOSTILE, since=ONSET, entity=HOSTILE)],
     ),
     incident("past", "resolved", 99, ["web-9"], end=END - WINDOW, open_series=0),
     incident("older", "resolved", 99, ["web-8"], end=END - 5 * WINDOW, open_series=0),

@@ -2,7 +2,7 @@
 import { el, foreign } from "./dom.js";
 import { actionBar, afterwards } from "./incident_actions.js";
 import { inForce, moves, toldOf } from "./incident_around.js";
-import { causes, history, logChanges, similar } from "./incident_past.js";
+import { causes, earlierChanges, history, logChanges, similar } from "./incident_past.js";
 import { places } from "./incident_places.js";
 import { labelsBySeries, seriesOf } from "./incident_series.js";
 import { amount, ofInput, stateText } from "./incident_words.js";
@@ -31,6 +31,7 @@ export function showIncident(place, found, known, around = null, act = "") {
     ...(ofInput(incident) ? [] : seriesOf(found, around?.parents)),
     section("places", ...places(found, around?.parents, around?.needs)),
     section("begun", ...causes(incident.candidates, incident.unknown_share)),
+    section("changes", ...earlierChanges(incident.changes)),
     section("logs", ...logChanges(incident.log_changes)),
     section("around", ...moves(around), ...inForce(around)),
     section("similar", ...(ofInput(incident) ? [] : similar(found.similar))),

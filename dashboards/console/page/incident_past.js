@@ -21,6 +21,14 @@ export function logChanges(changes = []) {
   return [el("h3", {}, "What changed in the logs"), el("ol", { class: "causes" }, ...items)];
 }
 
+export function earlierChanges(changes = []) {
+  if (!changes.length) return [];
+  const items = changes.map((it) => el("li", {},
+    el("b", {}, it.entity ? foreign(it.entity) : "The whole site"), ` · ${it["event.action"].replace("_", " ")} · `, when(it.since),
+    el("div", { class: "line" }, foreign(it.message))));
+  return [el("h3", {}, "What was done before"), el("ol", { class: "causes" }, ...items)];
+}
+
 export function similar(list = []) {
   const title = el("h3", {}, "Incidents like it before");
   if (!list.length) return [title, el("p", { class: "soft" }, "None on these machines or with these metrics is known.")];
