@@ -7,8 +7,6 @@ API, Kubernetes' API reference and `kubectl get events -o json`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import httpx
@@ -16,27 +14,11 @@ import pytest
 
 from pipelines.contracts.records import Change
 from pipelines.contracts.settings import Settings
-from pipelines.gateway.serving import Gateway
 from pipelines.query import control_topics
-from tests.pipelines.gateway.broker import Broker
 
 pytestmark = pytest.mark.servers
-_NUMBERS = count()
 AT = "2026-11-20T08:30:00Z"
 AT_MS = 1_795_163_400_000
-
-
-@pytest.fixture
-def own(broker: Broker) -> Settings:
-    return broker.named(f"changes-{next(_NUMBERS)}")
-
-
-@pytest.fixture
-def gateway(own: Settings) -> Iterator[httpx.Client]:
-    started = Gateway(own)
-    with httpx.Client(base_url=started.url, timeout=60) as client:
-        yield client
-    started.close()
 
 
 def event(name: str = "1", **more: Any) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import signal
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -31,30 +30,15 @@ from opentelemetry.sdk.resources import Resource
 
 from pipelines.contracts.records import Log
 from pipelines.contracts.settings import Settings
-from pipelines.gateway.serving import Gateway
 from tests.pipelines.formats.decoding import decoded, decoder
 from tests.pipelines.formats.examples_times import T0
 from tests.pipelines.formats.otlp_requests import attributes, both, gauge, logs, metrics, record
 from tests.pipelines.formats.remote_writes import STALE, Second, request, series
-from tests.pipelines.gateway.broker import Broker, messages, read, samples
+from tests.pipelines.gateway.broker import messages, read, samples
 
 pytestmark = pytest.mark.servers
 UP = {"__name__": "up", "instance": "web-1:9100", "job": "node"}
-_NUMBERS = count()
 WRITTEN = "x-prometheus-remote-write-{}-written"
-
-
-@pytest.fixture
-def own(broker: Broker) -> Settings:
-    return broker.named(f"pushed-{next(_NUMBERS)}")
-
-
-@pytest.fixture
-def gateway(own: Settings) -> Iterator[httpx.Client]:
-    started = Gateway(own)
-    with httpx.Client(base_url=started.url, timeout=60) as client:
-        yield client
-    started.close()
 
 
 def snappy(data: bytes) -> bytes:
