@@ -90,7 +90,7 @@ def _change(one: Any, now: int) -> Change:
     elif "event.id" in one:
         fields = dict(one)
     elif "text" in one:
-        fields = _annotation(one)
+        fields = _annotation(one, now)
     else:
         names = ", ".join(map(str, list(one)[:5]))[:200]
         raise NewnormalError(FORMAT_UNKNOWN, f"its fields are {names or 'none'}", "", ACCEPTED)
@@ -98,19 +98,31 @@ def _change(one: Any, now: int) -> Change:
     for name in ("@timestamp", "event.end"):
         if name in fields and fields[name] is not None:
             fields[name] = moment(fields[name])
-    return accepted(Change, orjson.dumps(fields))
+    return accepted(Change, _json(fields))
+
+
+def _json(value: Any) -> bytes:
+    """JSON of what was read from JSON.
+
+    Raises:
+        NewnormalError: ``CHANGE_INVALID`` if it is nested deeper, or has larger numbers, than a record may.
+    """
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise NewnormalError("CHANGE_INVALID", str(error)[:300]) from None
 
 
 def _cloud_event(one: Mapping[str, Any]) -> dict[str, Any]:
     """Machines and text are in its data; an event that names no machine is one of the whole site."""
     data = {"message": one["data"]} if isinstance(one.get("data"), str) else _object(one.get("data"))
-    kind, subject = str(one.get("type", "")), str(one.get("subject") or "")
-    text = _first(data, _TEXTS) or " ".join(filter(None, [kind, subject]))
+    kind, subject = _short(one.get("type", "")), _short(one.get("subject") or "")
+    text = _short(_first(data, _TEXTS) or " ".join(filter(None, [kind, subject])))
     who = data.get("user.name") or data.get("user") or data.get("by")
     fields = {
         "event.id": _id(f"{one.get('source', '')}/{one.get('id', '')}") if one.get("id") else "",
         "event.action": _kind(kind, text),
-        "message": _short(text),
+        "message": text,
         "host.name": _names(_first(data, _MACHINES)),
         "event.provider": str(one.get("source", ""))[:512],
         "event.reference": str(data.get("url") or "")[:_LONGEST],
@@ -119,15 +131,19 @@ def _cloud_event(one: Mapping[str, Any]) -> dict[str, Any]:
     return fields | _times(one.get("time"), data.get("end"))
 
 
-def _annotation(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Machines are tags, such as ``host:web-1``; the kind is in the tags or in the text."""
+def _annotation(one: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """Machines are tags, such as ``host:web-1``; the kind is in the tags or in the text.
+
+    It has no id: its time and what it says make one. Of those without a time each is a change of its own.
+    """
     tags = [str(tag) for tag in one["tags"]] if isinstance(one.get("tags"), list) else []
     named = [found[1] for tag in tags if (found := _TAG.fullmatch(tag))]
-    made = orjson.dumps([one.get("time"), one.get("text"), tags]).decode()
+    made = _json([one.get("time") or now, one.get("text"), tags]).decode()
+    text = _short(one["text"])
     fields = {
         "event.id": _id(f"grafana/{one.get('dashboardUID') or ''}/{one.get('panelId') or ''}/{made}"),
-        "event.action": _kind(" ".join(tags), str(one["text"])),
-        "message": _short(str(one["text"])),
+        "event.action": _kind(_short(" ".join(tags)), text),
+        "message": text,
         "host.name": named,
         "event.provider": "grafana",
     }
@@ -195,8 +211,8 @@ def _names(machines: Any) -> list[str]:
     return [name for each in parts if (name := str(each).strip())]
 
 
-def _short(text: str) -> str:
-    return text.strip()[:_LONGEST]
+def _short(text: Any) -> str:
+    return str(text).strip()[:_LONGEST]
 
 
 def _id(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
@@ -98,4 +100,15 @@ def _content(body: Body) -> Any:
         if not binary:
             raise MalformedError("JSON_MALFORMED", str(error)[:200]) from None
         content = body.data.decode(errors="replace")
-    return {**body.attributes, "data": content} if binary else content
+    return {**{name: _decoded(text) for name, text in body.attributes.items()}, "data": content} if binary else content
+
+
+def _decoded(header: str) -> str:
+    r"""The text of an attribute, which its header may have in quotation marks, and has percent-encoded.
+
+    >>> _decoded('"a \\" %E2%82%AC"')
+    'a " €'
+    """
+    if len(header) > 1 and header[0] == header[-1] == '"':
+        header = re.sub(r"\\(.)", r"\1", header[1:-1])
+    return unquote(header)

@@ -26,6 +26,14 @@ def event(name: str = "1", **more: Any) -> dict[str, Any]:
     return {**fixed, "time": AT, "data": {"message": "cart 1.4", "host": "web-1, web-2"}} | more
 
 
+def nested(levels: int) -> Any:
+    """A list in a list, and so on."""
+    found: Any = 1
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
 def shown(changes: list[Change]) -> list[tuple[str, int, str, str, list[str]]]:
     return [(each.id, each.time, each.kind, each.message, each.machines) for each in changes]
 
@@ -47,6 +55,28 @@ def test_cloud_events_alone_in_a_batch_and_in_headers_become_changes(gateway: ht
         ("ci/cart/3", AT_MS + 60_000, "feature_flag", "new checkout on", []),
     ]
     assert [each.by for each in found] == ["", "", "ann", ""]
+
+
+def test_attributes_in_headers_are_percent_decoded(gateway: httpx.Client, own: Settings) -> None:
+    """The example of CloudEvents' HTTP binding 1.0.2, section 3.1.3.2, and its text in quotation marks."""
+    headers = {"ce-specversion": "1.0", "ce-id": '"a%20b"', "ce-source": "ci", "ce-type": "deploy", "ce-time": AT}
+    gateway.post("/events", content=b"", headers=headers | {"ce-subject": "Euro%20%E2%82%AC%20%F0%9F%98%80"})
+    assert [(each.id, each.message) for each in control_topics.changes(own)] == [("ci/a b", "deploy Euro € 😀")]
+
+
+def test_annotations_without_a_time_are_changes_of_their_own(gateway: httpx.Client, own: Settings) -> None:
+    """A hook that always posts the same text says each time that something was done again, as it does in Grafana."""
+    for _ in range(2):
+        gateway.post("/api/annotations", json={"text": "deployed", "tags": ["deploy"]})
+        time.sleep(0.002)  # the time of receipt is in milliseconds
+    found = control_topics.changes(own)
+    assert len(found) == 2 and found[0].time < found[1].time
+
+
+def test_the_kind_is_looked_for_in_what_is_kept_of_a_long_text(gateway: httpx.Client, own: Settings) -> None:
+    text = "night " * 200 + "deploy"
+    assert gateway.post("/api/annotations", json={"text": text, "time": AT_MS}).status_code == 200
+    assert [each.kind for each in control_topics.changes(own)] == ["other"]
 
 
 def test_the_same_event_again_is_one_change_and_the_later_one_counts(gateway: httpx.Client, own: Settings) -> None:
@@ -131,6 +161,13 @@ def test_our_own_form_is_that_of_the_topic(gateway: httpx.Client, own: Settings)
         (event(source="x" * 5_000, data={"machines": [None, {}]}), ""),
         ({"reason": "Killing", "involvedObject": "web"}, ""),
         ({"text": {"a": 1}, "tags": "deploy", "time": True}, ""),
+        (event(data={"message": 7}), ""),
+        (event(data={"title": ["a"], "host": 5, "url": [], "user": {}}), ""),
+        (event(time=1e308), "CHANGE_INVALID"),
+        ({"text": nested(300)}, ""),
+        ({"text": "a", "time": nested(300)}, "CHANGE_INVALID"),
+        ({"event.id": "a", "message": nested(300)}, "CHANGE_INVALID"),
+        ({"event.id": nested(900), "message": "a"}, "CHANGE_INVALID"),
     ],
 )  # fmt: skip
 def test_what_is_no_change_is_refused_with_its_reason_and_the_gateway_goes_on(
