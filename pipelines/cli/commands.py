@@ -54,8 +54,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Look and answer": {
         "incidents": Entry("incidents:app", "incidents.md"),
+        "why-not": Entry("why_not:why_not", "why-no-alert.md"),
         "prove": Entry("prove:prove", "proof.md"),
         "query": Entry("query:app", "state-view.md"),
+        "mcp": Entry("mcp:mcp", "ask-in-words.md"),
         "tail": Entry("tail:tail", "records.md"),
         "sql": Entry("sql:sql", "engine.md"),
         "dashboards": Entry("dashboards:app", "kibana.md"),

@@ -18,7 +18,7 @@ def docs(
     """Generate the reference pages in docs/ from the definitions in the code.
 
     The pages are commands.md, errors.md, jobs.md, model-constants.md, records.md and settings.md, the findings in
-    troubleshooting.md and the ACLs in security.md.
+    troubleshooting.md, the steps in why-no-alert.md and the ACLs in security.md.
     """
     from pipelines.cli.reference import generated, read  # it imports all packages
 

@@ -15,6 +15,7 @@ from pipelines.contracts.schemas.markdown import errors_page, records_page, sett
 from pipelines.doctor.finding import KINDS, Severity
 from pipelines.jobs.pages import jobs_page
 from pipelines.runtime.acls import with_acls
+from pipelines.why_not.steps import with_steps
 
 BEGIN = "<!-- findings: written by `newnormal docs` from pipelines/doctor -->"
 END = "<!-- end of the findings -->"
@@ -90,6 +91,7 @@ def generated(folder: Path) -> dict[Path, str]:
     parts = {
         folder / "troubleshooting.md": with_findings,
         folder / "security.md": with_acls,
+        folder / "why-no-alert.md": with_steps,
     }
     for path, renewed in parts.items():
         if (written := read(path)) is not None:

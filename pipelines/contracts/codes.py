@@ -7,6 +7,8 @@ from engine.spec.errors import section
 setting = section("Settings and command line")
 setting("USAGE_INVALID", "the command line is wrong", "`newnormal COMMAND --help` shows the options that it accepts")
 setting("JOB_UNKNOWN", "no job has this name", "use one of the names in the message")
+setting("ANSWER_TOO_LARGE", "an answer over MCP would be larger than is sent", "ask for fewer, or for one machine")
+setting("ANSWER_TOO_SLOW", "an answer over MCP took too long", "ask for a shorter time, or run the command yourself")
 setting("RULE_UNKNOWN", "no rule has this name", "`newnormal rule list` shows the names")
 setting("TOPOLOGY_UNKNOWN", "no machine of this name has a place", "`newnormal topology list` shows the names")
 setting(

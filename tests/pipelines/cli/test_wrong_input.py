@@ -77,6 +77,8 @@ RIGHT = {
     "verdict": ["true"],
     "entity": ["a"],
     "incident": ["aaa"],
+    "machine": ["a"],
+    "time": ["-1h"],
     "channel": ["night"],
     "metric": ["cpu"],
     "first": ["v1"],

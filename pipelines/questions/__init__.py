@@ -1,0 +1,1 @@
+"""Questions in words: what a program that speaks MCP may ask, answered by the functions that answer commands."""

@@ -1,0 +1,1 @@
+"""Why was nobody alerted? Walks from the machine to the person, and says at which step it ended."""

@@ -1,0 +1,251 @@
+"""What the topics hold of a series around an instant: bounded reads, of the partition of its machine only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import orjson
+import polars as pl
+from confluent_kafka import KafkaException
+
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.content import between
+from engine.kafka.offsets import KafkaOffsets
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.records import Incident, Label
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.detectors.metrics.judging import rows_to_judge
+from pipelines.jobs.detectors.rules import effects, withheld
+from pipelines.jobs.detectors.rules_in_force import RuleInForce
+from pipelines.query import incidents as stored
+from pipelines.query import tables
+from pipelines.query.control_topics import labels, rules_over_time
+from pipelines.query.dead_letters.letters import Letter, letters
+from pipelines.query.told import SentMessage, ToldFiles
+
+MOST_MESSAGES = 20_000
+"""How many messages of a topic are read at most."""
+
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a series around an instant.
+
+    Attributes:
+        machine: The machine.
+        metric: The metric.
+        start: The instant at which something happened, epoch milliseconds.
+        end: Until when it is looked for.
+        windows: The windows of the series that overlap this time: judged value, mean, min, max, count.
+        watermark: The event time up to which the windows of the machine are complete; ``None``: none are.
+        late: Number of samples and windows that came too late to be judged.
+        letters: Messages that name the machine and could not be used.
+        verdicts: The verdicts on these windows that are stored, by the end of the window.
+        belief: What the detector last believed of the series before the end; empty if that is not kept.
+        known: Metrics of the machine, or names of machines like it, if the series is not known.
+        rules: Ids of the rules that keep one of these windows from being reported.
+        labels: The labels of the series or its machine that were given before its end.
+        incidents: The incidents with the machine in this time.
+        told: Messages that channels took of these incidents.
+        complete: False if a topic has more messages than are read.
+    """
+
+    machine: str
+    metric: str
+    start: int
+    end: int
+    windows: Sequence[Mapping[str, Any]] = ()
+    watermark: int | None = None
+    late: int = 0
+    letters: Sequence[Letter] = ()
+    verdicts: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    belief: Mapping[str, Any] = field(default_factory=dict)
+    known: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    labels: Sequence[Label] = ()
+    incidents: Sequence[Incident] = ()
+    told: Sequence[SentMessage] = ()
+    complete: bool = True
+
+
+def evidence(settings: Settings, machine: str, metric: str, start: int, end: int) -> Evidence:
+    """Reads what the topics of a version hold of a series around an instant.
+
+    Args:
+        settings: The settings of the version, with the address of Kafka filled in.
+        machine: The machine.
+        metric: The metric, with the labels if the series has some.
+        start: When something happened, epoch milliseconds.
+        end: Until when it is looked for, epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``KAFKA_READ_FAILED``.
+    """
+    reader = _Reader(settings, machine, max(0, start - duration_ms(settings.watermark.max_ahead)))
+    until = end + settings.window.open_for_ms
+    windows, watermark = _windows(reader, machine, metric, start, end, until)
+    samples = (each.filter(_of(metric, machine) & pl.col("time").is_between(start, end, "left"))
+               for each in reader.tables(topics.FEATURES_LATE))  # fmt: skip
+    too_late = (each.filter(_within(metric, start, end, machine)) for each in reader.tables(topics.NOVELTIES_LATE))
+    late = sum(each.height for each in (*samples, *too_late))
+    beliefs = [each for each in reader.json(topics.STATE, whole=True) if each.get("host.name") == machine]
+    mine = [each for each in beliefs if each.get("metric") == metric]
+    before = [each for each in mine if each["@timestamp"] <= end] or mine[:1]
+    found = [
+        each for each in _or_nothing(lambda: stored.incidents(settings))
+        if _concerns(each, machine) and each.start < end and (each.end is None or each.end > start)
+    ]  # fmt: skip
+    ids = {each.id for each in found}
+    verdicts, belief = _verdicts(reader, machine, metric, start, end), before[-1] if before else {}
+    told = ToldFiles(settings.common_folder("notify")).read()
+    return Evidence(
+        machine, metric, start, end, windows, watermark, late,
+        letters=_letters(settings, machine, start) if not windows else (),
+        verdicts=verdicts, belief=belief,
+        known=sorted({each["metric"] for each in beliefs})[:_NAMED] if not mine else (),
+        rules=muting(rules_over_time(settings), windows, verdicts, belief) if windows else (),
+        labels=[
+            each for each in labels(settings)
+            if each.entity == machine and each.metric in (metric, "_machine") and each.effective_from < end
+        ],
+        incidents=found, told=[each for each in told if ids & set(each.incidents)], complete=reader.complete,
+    )  # fmt: skip
+
+
+class _Reader:
+    """Reads the partition of a machine, from the messages on that could hold an event time.
+
+    Args:
+        settings: The settings.
+        machine: The machine.
+        arrived: What Kafka got earlier is not read, epoch milliseconds.
+    """
+
+    def __init__(self, settings: Settings, machine: str, arrived: int) -> None:
+        self._settings, self._machine, self._arrived = settings, machine, arrived
+        self.complete = True
+
+    def values(self, name: str, *, whole: bool = False) -> Iterator[bytes]:
+        """The messages of a topic; of all that it has the newest; of a topic that does not exist none."""
+        topic = self._settings.reads(name)
+        offsets = KafkaOffsets(self._settings.kafka.bootstrap or "", [topic])
+        try:
+            starts, ends = offsets.starts(), offsets.ends()
+            since = starts if whole else {**ends, **offsets.since(self._arrived)}
+        except TimeoutError:
+            return
+        except KafkaException as error:
+            raise NewnormalError("KAFKA_UNREACHABLE", error.args[0].str(), topic, "a broker that answers") from None
+        place = topic, int(slots(pl.Series([self._machine]), len(starts))[0])
+        first = max(since[place], starts[place], ends[place] - MOST_MESSAGES if whole else 0)
+        self.complete = self.complete and not (whole and first > starts[place])
+        span = {place: (first, ends[place])}
+        with closing(between(self._settings.kafka.bootstrap or "", span)) as messages:  # type: ignore[type-var]
+            for message in islice(messages, MOST_MESSAGES):
+                if (value := message.value()) and value != HEARTBEAT:
+                    yield value
+            self.complete = self.complete and next(messages, None) is None
+
+    def tables(self, name: str, *, whole: bool = False) -> Iterator[pl.DataFrame]:
+        """The records of a columnar topic, a table for each message."""
+        for value in self.values(name, whole=whole):
+            yield tables.frame(name, [value])[0]
+
+    def json(self, name: str, *, whole: bool = False) -> Iterator[dict[str, Any]]:
+        """The records of a topic of JSON objects; others are left out, as the sink does."""
+        for value in self.values(name, whole=whole):
+            with suppress(orjson.JSONDecodeError):
+                each = orjson.loads(value)
+                if isinstance(each, dict):
+                    yield each
+
+
+def _windows(
+    reader: _Reader, machine: str, metric: str, start: int, end: int, until: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """The windows of a series within a time, each as its last revision tells it; and the watermark behind them."""
+    newest: dict[int, dict[str, Any]] = {}
+    reached: int | None = None
+    for value in reader.values(topics.FEATURES):
+        mark = columnar.watermark(value)
+        reached = mark if reached is None or (mark is not None and mark > reached) else reached
+        rows = tables.frame(topics.FEATURES, [value])[0].filter(_within(metric, start, end, machine))
+        if rows.height:
+            values = rows_to_judge(rows)["value"]
+            for each in rows.with_columns(value=values).sort("count").to_dicts():
+                newest[each["window_end"]] = each
+        if reached is not None and reached > until:
+            break
+    return [newest[at] for at in sorted(newest)], reached
+
+
+def _of(metric: str, machine: str) -> pl.Expr:
+    return (pl.col("entity").cast(pl.String) == machine) & (pl.col("metric").cast(pl.String) == metric)
+
+
+def _within(metric: str, start: int, end: int, machine: str) -> pl.Expr:
+    return _of(metric, machine) & (pl.col("window_end") > start) & (pl.col("window_start") < end)
+
+
+def _verdicts(reader: _Reader, machine: str, metric: str, start: int, end: int) -> dict[int, Mapping[str, Any]]:
+    newest: dict[int, Mapping[str, Any]] = {}
+    for each in reader.json(topics.NOVELTIES):
+        if (each.get("host.name"), each.get("metric")) != (machine, metric):
+            continue
+        at = each["@timestamp"]
+        if at > start and each["window_start"] < end and newest.get(at, each)["revision"] <= each["revision"]:
+            newest[at] = each
+    return newest
+
+
+def _letters(settings: Settings, machine: str, start: int) -> list[Letter]:
+    """The dead letters of that time or later that name a machine in what is kept of their payload."""
+    return [
+        each for each in _or_nothing(lambda: letters(settings))
+        if each.letter.time >= start and machine in each.letter.payload
+    ][:_NAMED]  # fmt: skip
+
+
+def _concerns(incident: Incident, machine: str) -> bool:
+    return machine in {*(each.entity for each in incident.machines), *(each.entity for each in incident.series)}
+
+
+def muting(
+    rules: Sequence[RuleInForce],
+    windows: Sequence[Mapping[str, Any]],
+    verdicts: Mapping[int, Mapping[str, Any]],
+    belief: Mapping[str, Any],
+) -> list[str]:
+    """The ids of the rules that keep a window from being reported."""
+    frame = pl.DataFrame(windows, infer_schema_length=None)
+    effect = effects(rules, frame)
+    if effect is None:
+        return []
+    typical = [verdicts.get(each["window_end"], belief).get("typical") for each in windows]
+    usual = pl.Series(typical, dtype=pl.Float64).fill_null(float("nan")).to_numpy()
+    value = frame["value"].fill_null(float("nan")).to_numpy()
+    return [
+        rule.id
+        for rule, concerned in effect.concerned
+        if (concerned & (rule.skip_result | withheld(rule, value, usual))).any()
+    ]
+
+
+def _or_nothing(read: Any) -> list[Any]:
+    """What is read; nothing if its topic does not exist yet."""
+    try:
+        return list(read())
+    except NewnormalError as error:
+        if error.code == "TOPIC_UNKNOWN":
+            return []
+        raise
