@@ -16,7 +16,7 @@ from pipelines.contracts.settings import load
 
 def acls(
     jobs: Annotated[
-        list[str] | None, typer.Argument(help="Jobs, or `operators`, or `agents`. Default: all jobs together.")
+        list[str] | None, typer.Argument(help="Jobs, or `operators`, `agents`, `proofs`. Default: all jobs together.")
     ] = None,
     principal: Annotated[str, typer.Option(help="The user, as Kafka names it.")] = "newnormal",
     namespace: Namespace = None,
@@ -27,7 +27,11 @@ def acls(
     from pipelines.runtime import acls as permissions  # the jobs load the models
 
     settings = load(namespace=namespace)
-    others = {"operators": permissions.of_operators, "agents": permissions.of_agents}
+    others = {
+        "operators": permissions.of_operators,
+        "agents": permissions.of_agents,
+        "proofs": permissions.of_proofs,
+    }
     chosen = jobs or [name for name, link in LINKS.items() if link.runs(settings)]
     if unknown := [name for name in chosen if name not in LINKS and name not in others]:
         raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "acls", ", ".join([*LINKS, *others]))

@@ -24,6 +24,9 @@ from pipelines.contracts import topics
 FIRST = "v1"
 """The version that `newnormal run` runs unless another one is named."""
 
+PROOF = "proof"
+"""How the names begin of versions that `newnormal prove` makes and removes."""
+
 _NAME = re.compile(r"[a-z][a-z0-9]{0,29}")
 ACCEPTED = "small letters and digits, a letter first, up to 30 characters, e.g. v2"
 

@@ -15,6 +15,7 @@ import structlog
 from engine.spark.session import end
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import PROOF
 from pipelines.jobs.links import LINKS
 from pipelines.proof.account import Account, verdicts_on
 from pipelines.proof.beginning import Beginning, beginning
@@ -29,7 +30,7 @@ from pipelines.versions.replay import recompute
 from pipelines.versions.used import run_at
 from pipelines.versions.version import Run, Version
 
-_NAME = re.compile(r"proof[0-9a-f]{12}")
+_NAME = re.compile(rf"{PROOF}[0-9a-f]{{12}}")
 _STORES = "sink"
 _STARTS_WITHIN = 3_600_000
 """Milliseconds within which a proof certainly has its jobs running, which protects its version from other proofs."""
@@ -110,7 +111,7 @@ def prove(
         NewnormalError: As those of `recompute`.
     """
     left = basis_.version
-    name = f"proof{uuid.uuid4().hex[:12]}"
+    name = f"{PROOF}{uuid.uuid4().hex[:12]}"
     made = planned(name, left, basis_.beginning.job, left.start, basis_.until, {}, now)
     made = made.model_copy(update={"jobs": tuple(job for job in made.jobs if job != _STORES)})
     settings = filled(made.load(**overrides))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.kafka.exactly_once import ledger_group
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import PROOF
 from pipelines.jobs.chain import JOBS
 from pipelines.jobs.links import LINKS, TOPICS
 
@@ -31,7 +32,7 @@ class Acl:
     Attributes:
         resource: ``topic``, ``group`` or ``transactional-id``.
         name: Name of the resource.
-        operation: ``Read``, ``Write``, ``Create`` or ``Describe``; reading and writing include describing.
+        operation: ``Read``, ``Write``, ``Create``, ``Describe`` or ``Delete``; the others include describing.
         prefix: True if the name is the beginning of names.
     """
 
@@ -99,6 +100,20 @@ def of_operators(settings: Settings) -> list[Acl]:
     return [*found, Acl("group", TOOLS, "Read", prefix=True)]
 
 
+def of_proofs(settings: Settings) -> list[Acl]:
+    """What `newnormal prove` needs: what operators need, and to make and remove versions whose names begin so."""
+    written = dict.fromkeys(topic for name in JOBS for topic in LINKS[name].outputs) | {topics.DEADLETTER: None}
+    begun_with = topics.TELEMETRY, topics.LOGS  # a proof computes what comes after these, at the most
+    own = [f"{settings.topic(name)}-{PROOF}" for name in written if name not in begun_with]
+    begin = f"{settings.namespace}{PROOF}"
+    return [
+        *of_operators(settings),
+        *(Acl("topic", each, does, prefix=True) for each in own for does in ("Create", "Read", "Write", "Delete")),
+        *(Acl("group", begin, does, prefix=True) for does in ("Read", "Delete")),
+        Acl("transactional-id", begin, "Write", prefix=True),
+    ]
+
+
 def of_agents(settings: Settings) -> list[Acl]:
     """What agents need, `newnormal agent` among them, and the gateway."""
     return [Acl("topic", settings.topic(name), "Write") for name in (*topics.FROM_AGENTS, topics.CHANGES)]
@@ -139,6 +154,10 @@ def table() -> str:
     rows += [
         ("the console beside the detector", of_console(settings)),
         ("operators", of_operators(settings)),
+        (
+            "proofs, beside what operators need",
+            [acl for acl in of_proofs(settings) if acl not in of_operators(settings)],
+        ),
         ("agents", of_agents(settings)),
     ]
     head = "| who | `Read` on topics | `Write` on topics | `Read` on groups | `Write` on transactional ids |\n"

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.admin import partition_counts
 from engine.kafka.content import between
 from engine.kafka.offsets import KafkaOffsets
 from engine.spec.duration import duration_ms
@@ -35,6 +36,7 @@ MOST_MESSAGES = 20_000
 """How many messages of a topic are read at most."""
 
 _NAMED = 20
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -137,20 +139,20 @@ class _Reader:
 
     def values(self, name: str, *, whole: bool = False) -> Iterator[bytes]:
         """The messages of a topic; of all that it has the newest; of a topic that does not exist none."""
-        topic = self._settings.reads(name)
-        offsets = KafkaOffsets(self._settings.kafka.bootstrap or "", [topic])
+        topic, bootstrap = self._settings.reads(name), self._settings.kafka.bootstrap or ""
+        if not partition_counts(bootstrap, [topic], _SECONDS):
+            return
+        offsets = KafkaOffsets(bootstrap, [topic], _SECONDS)
         try:
             starts, ends = offsets.starts(), offsets.ends()
             since = starts if whole else {**ends, **offsets.since(self._arrived)}
-        except TimeoutError:
-            return
-        except KafkaException as error:
-            raise NewnormalError("KAFKA_UNREACHABLE", error.args[0].str(), topic, "a broker that answers") from None
+        except (KafkaException, TimeoutError) as error:  # to say that nothing is there would be a wrong answer
+            raise NewnormalError("KAFKA_UNREACHABLE", str(error), topic, "a broker that answers") from None
         place = topic, int(slots(pl.Series([self._machine]), len(starts))[0])
         first = max(since[place], starts[place], ends[place] - MOST_MESSAGES if whole else 0)
         self.complete = self.complete and not (whole and first > starts[place])
         span = {place: (first, ends[place])}
-        with closing(between(self._settings.kafka.bootstrap or "", span)) as messages:  # type: ignore[type-var]
+        with closing(between(bootstrap, span)) as messages:  # type: ignore[type-var]
             for message in islice(messages, MOST_MESSAGES):
                 if (value := message.value()) and value != HEARTBEAT:
                     yield value

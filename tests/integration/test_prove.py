@@ -6,6 +6,7 @@ Nothing of a proof is left: no topic, no folder, no index, no version.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,12 +17,16 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from deploy.embedded.endpoints import Endpoints
+from engine.kafka.admin import ensure_topics
 from engine.kafka.offsets import KafkaOffsets
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.settings import load
 from pipelines.query.incidents import incidents
 from tests.integration.conftest import Pipeline
 from tests.integration.spikes import send_minutes
+from tests.security.broker import PASSWORD, USER, secure_kafka
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -142,3 +147,30 @@ def test_a_proof_begins_at_the_nearest_savepoint_and_in_the_archive_where_kafka_
     assert (said["job"], said["savepoint"]) == ("extractor", None)
     assert sum(each["compared"] for each in said["compared"][1:]) > 15
     assert _there(pipeline) == before
+
+
+@pytest.mark.slow
+def test_a_user_with_the_acls_of_proofs_may_prove_and_remove_all_of_it(endpoints: Endpoints, tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    with secure_kafka(tmp_path / "kafka") as kafka:
+        name, state = f"proofs{time.time_ns() % 10**9}.", tmp_path / "state"
+        there = {"kafka.bootstrap": kafka.internal, "elasticsearch.url": endpoints.elasticsearch_url}
+        settings = load(namespace=name, state_dir=state, **there)
+        given = {"NAMESPACE": name, "STATE_DIR": str(state), "CONSOLE__PORT": "0", "DETECTOR__THRESHOLD": "40"}
+        given |= {"KAFKA__BOOTSTRAP": kafka.internal, "ELASTICSEARCH__URL": endpoints.elasticsearch_url}
+        environment = os.environ | {f"NEWNORMAL_{key}": value for key, value in given.items()}
+        pipeline = Pipeline(settings, tmp_path / "driver.log", environment)
+        wanted = {settings.topic(each): config for each, config in topics.configs().items()}
+        ensure_topics(kafka.internal, wanted, settings.kafka.partitions)
+        send_minutes(pipeline, _start(), 0, 45)
+        pipeline.command("run", "--until", "now")
+        listed = [json.loads(line) for line in pipeline.command("acls", "proofs", "--json").splitlines()]
+        kafka.allow(USER, ((each["resource"], each["name"], each["prefix"], each["operation"]) for each in listed))
+        before, word = _there(pipeline), tmp_path / "word"
+        word.write_text(PASSWORD)
+        word.chmod(0o600)
+        login = {"BOOTSTRAP": kafka.sasl, "SECURITY_PROTOCOL": "SASL_SSL", "SASL_USERNAME": USER}
+        login |= {"SSL_CA_FILE": str(kafka.authority.file), "SASL_PASSWORD_FILE": str(word)}
+        pipeline.environment |= {f"NEWNORMAL_KAFKA__{key}": value for key, value in login.items()}
+        assert _prove(pipeline, "--as", "v1")[0] == 0
+        assert _there(pipeline) == before

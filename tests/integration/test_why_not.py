@@ -10,14 +10,18 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
+from deploy.embedded.endpoints import Endpoints
+from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Rule
+from pipelines.contracts.settings import load
 from pipelines.query.control_topics import write
 from pipelines.why_not.asking import ask
 from tests.integration.conftest import Pipeline
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 STEP, WINDOWS = 10_000, 160
 QUIET, NEW, OUTLIER, LATE, REFUSED = 100, 3, 120, 110, 130
@@ -87,3 +91,20 @@ def test_each_question_is_answered_with_the_step_at_which_it_ended(pipeline: Pip
     said = pipeline.command(*asked)
     assert "11 Was it told?" in said
     assert "newnormal notify routes" in said
+
+
+def test_topics_that_are_not_there_hold_nothing_but_a_broker_that_is_slow_is_an_error(
+    endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch, pipeline: Pipeline
+) -> None:
+    def late(self: KafkaOffsets) -> Offsets:
+        raise TimeoutError("no answer within 30 s")
+
+    end = int(time.time() * 1000)
+    known = {"kafka.bootstrap": endpoints.bootstrap}
+    answer = ask(load(namespace="never-run.", **known), "web-1", "cpu", end - 60_000, end).answer
+    assert answer
+    assert "no machine web-1 is known" in answer.words or "not judged yet" in answer.words
+    monkeypatch.setattr(KafkaOffsets, "ends", late)
+    with pytest.raises(NewnormalError) as error:
+        ask(pipeline.settings, "web-1", "cpu", end - 60_000, end)
+    assert error.value.code == "KAFKA_UNREACHABLE"

@@ -95,6 +95,7 @@ class Incident(Record):
     """Novelties of a site that belong together: the `incidents` topic (JSON) and the index of that name.
 
     An incident is written again, with a higher revision, whenever something in it has changed that an operator sees.
+    `newnormal prove --indices` computes one again while its document and those of its novelties are kept.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id",)
