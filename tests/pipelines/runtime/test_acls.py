@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.contracts import topics
 from pipelines.contracts.settings import load
+from pipelines.contracts.version_names import VersionNames
 from pipelines.query.view.detector_topics import TOPICS
-from pipelines.runtime.acls import FOLLOWED, Acl, needed
+from pipelines.runtime.acls import FOLLOWED, Acl, needed, of_job, of_proofs
 
 
 def _read(*names: str) -> set[Acl]:
@@ -37,3 +39,25 @@ def test_the_process_that_reads_what_agents_send_may_say_that_nothing_arrives() 
 
 def test_the_rights_are_those_of_the_topics_that_a_view_reads() -> None:
     assert FOLLOWED == TOPICS
+
+
+def test_proofs_may_do_what_the_jobs_of_such_a_version_do_and_remove_all_that_they_write() -> None:
+    settings = load(namespace="a.")
+    mine = settings.of(VersionNames("proof0123456789ab", {topics.TELEMETRY: "v1", topics.LOGS: "v1"}))
+    jobs = ("extractor", "templates", "detector", "log_detector", "incidents")
+    wanted = {acl for name in jobs for acl in of_job(name, mine)} | {Acl("group", f"{mine.owner}any", "Delete")}
+    written = {acl.name for acl in wanted if acl.operation == "Write" and "-proof" in acl.name}
+    wanted |= {Acl("topic", name, does) for name in written for does in ("Create", "Delete")}
+    given = of_proofs(settings)
+
+    def may(wish: Acl) -> bool:
+        return any(
+            (acl.resource, acl.operation) == (wish.resource, wish.operation)
+            and (wish.name.startswith(acl.name) if acl.prefix else wish.name == acl.name)
+            for acl in given
+        )
+
+    assert len(written) == 12
+    assert [acl for acl in wanted if not may(acl)] == []
+    assert not may(Acl("topic", "a.novelties", "Write"))
+    assert not may(Acl("topic", "a.novelties-v2", "Delete"))
