@@ -14,11 +14,13 @@ class Entry(NamedTuple):
             commands of its own.
         page: The page in docs/ that says more.
         passes_on: True for a command that hands its words and options, ``--help`` too, to another program.
+        asks_when: True for a command one of whose arguments is a time: ``-2h`` is one, and no unknown option.
     """
 
     place: str
     page: str
     passes_on: bool = False
+    asks_when: bool = False
 
 
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
@@ -54,7 +56,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Look and answer": {
         "incidents": Entry("incidents:app", "incidents.md"),
-        "why-not": Entry("why_not:why_not", "why-no-alert.md"),
+        "why-not": Entry("why_not:why_not", "why-no-alert.md", asks_when=True),
         "prove": Entry("prove:prove", "proof.md"),
         "query": Entry("query:app", "state-view.md"),
         "mcp": Entry("mcp:mcp", "ask-in-words.md"),

@@ -33,7 +33,7 @@ class LazyCommands(Mapping[str, Command]):
     def __getitem__(self, name: str) -> Command:
         if name not in self._commands:
             entry, title = self._places[name]
-            self._commands[name] = _command(name, resolve_name(f"pipelines.cli.{entry.place}"), entry.passes_on)
+            self._commands[name] = _command(name, entry)
             self._commands[name].rich_help_panel = title
         return self._commands[name]
 
@@ -58,11 +58,14 @@ def lazy_group(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
     return LazyGroup
 
 
-def _command(name: str, target: Any, passes_on: bool) -> Command:
+def _command(name: str, entry: Entry) -> Command:
+    target = resolve_name(f"pipelines.cli.{entry.place}")
     holder = typer.Typer(rich_markup_mode="rich")
     if isinstance(target, typer.Typer):
         holder.add_typer(target, name=name)
     else:
-        options = {"allow_extra_args": True, "ignore_unknown_options": True} if passes_on else None
-        holder.command(name, add_help_option=not passes_on, context_settings=options)(target)
+        options = {
+            "allow_extra_args": entry.passes_on, "ignore_unknown_options": entry.passes_on or entry.asks_when,
+        }  # fmt: skip
+        holder.command(name, add_help_option=not entry.passes_on, context_settings=options)(target)
     return typer.main.get_group(holder).commands[name]
