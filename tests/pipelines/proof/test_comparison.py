@@ -32,6 +32,7 @@ def incident(**fields: Any) -> Incident:
         "metrics": [{"metric": "cpu", "machines": 1, "record_score": 80}],
         "candidates": [{"entity": "web-1", "metric": "cpu", "since": START, "share": 0.75, "reason": "first"}],
         "log_changes": [{"template": "lost <*>", "entity": "web-1", "since": START, "machines": 1}],
+        "changes": [{"id": "d1", "kind": "deployment", "message": "web 2.1", "since": START - STEP, "entity": "web-1"}],
         "unknown_share": 0.25, "revision": START + 70 * STEP,
     }  # fmt: skip
     return Incident(**known | fields)
