@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pipelines.contracts.globs import compiled
+import polars as pl
+
+from pipelines.contracts.globs import matches
 from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records import Change
 from pipelines.contracts.records.change import ChangeKind
@@ -53,20 +55,31 @@ def earlier_changes(
     near = [each for each in changes if each.time <= reported and max(each.time, each.end or 0) >= start - BEFORE]
     if not near:
         return []
-    own = dict.fromkeys(machines)
-    higher = [name for name in dict.fromkeys(name for names in above.values() for name in names) if name not in own]
+    own = list(dict.fromkeys(machines))
+    names = list(dict.fromkeys([*own, *(name for higher in above.values() for name in higher)]))
+    order, column = {name: place for place, name in enumerate(names)}, pl.Series(names, dtype=pl.String)
     ranked = []
     for change in near:
-        matching = compiled(tuple(change.machines)).match
-        where = next((name for name in own if matching(name)), None)
-        below = next((name for name in higher if matching(name)), None) if where is None else None
-        if where is not None or below is not None or not change.machines:
-            ranked.append((0 if where is not None else 1 if below is not None else 2, change, where or below))
+        place = _first(change.machines, order, column)
+        if place is not None or not change.machines:
+            ranked.append((2 if place is None else 0 if place < len(own) else 1, change, place))
     ranked.sort(key=lambda each: (each[0], -each[1].time, each[1].id))
     return [
-        EarlierChange(id=one.id, kind=one.kind, message=one.message[:_SHOWN], since=one.time, entity=name)
-        for _, one, name in ranked[:MOST]
-    ]
+        EarlierChange(
+            id=one.id, kind=one.kind, message=one.message[:_SHOWN], since=one.time,
+            entity=None if place is None else names[place],
+        )
+        for _, one, place in ranked[:MOST]
+    ]  # fmt: skip
+
+
+def _first(globs: Sequence[str], order: Mapping[str, int], names: pl.Series) -> int | None:
+    """The place of the first name that one of some globs matches; a name that is no glob is looked up."""
+    places = [order[glob] for glob in globs if glob in order]
+    for glob in globs:
+        if ("*" in glob or "?" in glob) and (found := matches(glob, names)).any():
+            places.append(int(found.argmax()))
+    return min(places, default=None)
 
 
 def after(changes: Sequence[EarlierChange], start: int) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
 
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Change, Incident
-from pipelines.jobs.incidents.changes import BEFORE
+from pipelines.jobs.incidents.changes import BEFORE, earlier_changes
 from pipelines.jobs.incidents.site_messages import MOST_OF_CHANGES, LastMessages
 from tests.pipelines.incidents.cases import MINUTE, T0, Feed, episode, news
 
@@ -133,3 +135,24 @@ def test_of_too_many_changes_the_last_ones_are_kept() -> None:
     kept = messages.texts["change"]
     assert MOST_OF_CHANGES * 0.99 < sum(map(len, kept.values())) <= MOST_OF_CHANGES
     assert last in kept and "0" not in kept
+
+
+def test_the_first_machine_that_any_glob_matches_is_named() -> None:
+    """Against `fnmatch`, of whose patterns names without brackets have the same meaning."""
+    random = Random(5)
+    for _ in range(300):
+        names = list(dict.fromkeys("".join(random.choices("ab-", k=random.randint(1, 4))) for _ in range(8)))
+        globs = ["".join(random.choices("ab-*?", k=random.randint(1, 4))) for _ in range(random.randint(1, 3))]
+        own, higher = names[:3], names[3:]
+        done = [change("a", 0, tuple(globs))]
+        found = earlier_changes(own, {own[0]: higher}, done, T0 + MINUTE, T0 + MINUTE)
+        expected = next((name for name in names if any(fnmatchcase(name, glob) for glob in globs)), None)
+        assert [each.entity for each in found] == ([] if expected is None else [expected]), (names, globs)
+
+
+def test_globs_of_many_stars_do_not_hold_up_a_large_incident() -> None:
+    machines = [f"shop-web-{n:04d}.eu-central.example" for n in range(1_000)]
+    done = [change(f"{n}", 0, tuple(f"{'*a' * 20}{n}-{m}" for m in range(100))) for n in range(20)]
+    began = process_time()
+    assert earlier_changes(machines, {}, done, T0 + MINUTE, T0 + MINUTE) == []
+    assert process_time() - began < 1
