@@ -101,7 +101,8 @@ class Answers:
             _times({"@timestamp": at} | {name: found.verdicts[at].get(name) for name in _NOTED})
             for at in sorted(found.verdicts)
         ]
-        where = f"entity = '{machine}' AND metric = '{metric}' AND window_end > {start} AND window_start < {end}"
+        series = f"entity = {_quoted(machine)} AND metric = {_quoted(metric)}"
+        where = f"{series} AND window_end > {start} AND window_start < {end}"
         return _answer(("tail", "novelties", "--where", where), {"verdicts": said, "windows": len(found.windows)})
 
     def top(self, count: int = 10) -> dict[str, Any]:
@@ -135,6 +136,15 @@ class Answers:
 def _answer(command: Sequence[str], answer: dict[str, Any]) -> dict[str, Any]:
     """An answer with the command that gives the same."""
     return answer | {"command": shlex.join(("newnormal", *command))}
+
+
+def _quoted(name: str) -> str:
+    """A name as a text of SQL.
+
+    >>> _quoted("x' OR '1' = '1")
+    "'x'' OR ''1'' = ''1'"
+    """
+    return "'" + name.replace("'", "''") + "'"
 
 
 def _span(time: str, within: str) -> tuple[int, int]:

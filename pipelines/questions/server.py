@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from importlib import metadata
 from typing import Annotated, Any
@@ -22,6 +24,9 @@ MOST_BYTES = 100_000
 
 SECONDS = 60.0
 """The longest time for an answer."""
+
+AT_ONCE = 4
+"""The most questions that are worked on at once, with those that were given up; others wait."""
 
 _ABOUT = (
     "Newnormal watches machines, and says what is novel. Ask it which incidents there are, why something was said or "
@@ -56,8 +61,10 @@ def mcp_server(answers: Answers, seconds: float = SECONDS, most_bytes: int = MOS
     def tool(asked: Callable[..., Awaitable[str]]) -> None:
         server.add_tool(_guarded(asked, seconds, most_bytes), annotations=read_only, structured_output=False)
 
+    threads = ThreadPoolExecutor(AT_ONCE, "question")  # what is given up has its thread until it has ended
+
     async def of(question: Callable[..., dict[str, Any]], *arguments: Any) -> str:
-        answer = await anyio.to_thread.run_sync(question, *arguments, abandon_on_cancel=True)
+        answer = await asyncio.wrap_future(threads.submit(question, *arguments))
         return orjson.dumps(answer).decode()
 
     @tool
@@ -130,8 +137,8 @@ def _guarded(asked: Callable[..., Awaitable[str]], seconds: float, most_bytes: i
         try:
             with anyio.fail_after(seconds):
                 text = await asked(**arguments)
-            if len(text) > most_bytes:
-                what = f"the answer has {len(text):,} bytes, more than {most_bytes:,}"
+            if (size := len(text.encode())) > most_bytes:
+                what = f"the answer has {size:,} bytes, more than {most_bytes:,}"
                 raise NewnormalError("ANSWER_TOO_LARGE", what, asked.__name__, "a smaller limit, or one machine")
         except TimeoutError:
             accepted = "a shorter time, or the command itself"

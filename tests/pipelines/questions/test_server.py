@@ -12,21 +12,25 @@ from mcp import Client
 
 from engine.spec.errors import REGISTRY, NewnormalError
 from pipelines.questions.answers import Answers
-from pipelines.questions.server import mcp_server
+from pipelines.questions.server import AT_ONCE, mcp_server
 
 
 class Slow(Answers):
     """Answers of a made-up size, after a made-up wait, or with an error."""
 
     def __init__(self, held: threading.Event) -> None:
-        self._held = held
+        self._held, self.begun = held, 0
 
     def incidents(self, everything: bool = False, machine: str = "", limit: int = 20) -> dict[str, Any]:
         return {"incidents": ["x" * 100] * limit, "command": "newnormal incidents list"}
 
     def top(self, count: int = 10) -> dict[str, Any]:
+        self.begun += 1
         self._held.wait(30)
         return {}
+
+    def series(self, machine: str = "", limit: int = 50) -> dict[str, Any]:
+        return {"series": ["é" * 100] * limit}
 
     def state(self, machine: str, metric: str) -> dict[str, Any]:
         raise NewnormalError("VIEW_SERIES_UNKNOWN", f"nothing is known of {machine}", "view", "a series that is judged")
@@ -70,6 +74,24 @@ def test_an_answer_that_is_too_large_says_so_and_a_smaller_one_is_given(held: th
     failed, text = asked(held, "incidents", limit=200)
     assert (failed, "ANSWER_TOO_LARGE: " in text) == (True, True)
     assert asked(held, "incidents", limit=5)[0] is False
+
+
+def test_the_size_of_an_answer_is_that_of_its_bytes(held: threading.Event) -> None:
+    failed, text = asked(held, "series", limit=30)  # 3,000 characters of two bytes each
+    assert (failed, "ANSWER_TOO_LARGE: " in text) == (True, True)
+
+
+def test_questions_that_are_asked_again_and_again_do_not_pile_up(held: threading.Event) -> None:
+    answers = Slow(held)
+
+    async def ask() -> list[bool]:
+        async with Client(mcp_server(answers, seconds=0.5)) as client:
+            results = [await asyncio.gather(*(client.call_tool("top", {}) for _ in range(6))) for _ in range(2)]
+            held.set()
+            return [bool(each.is_error) for some in results for each in some]
+
+    assert asyncio.run(ask()) == [True] * 12
+    assert answers.begun == AT_ONCE
 
 
 def test_an_answer_that_takes_too_long_is_given_up_with_a_code(held: threading.Event) -> None:
