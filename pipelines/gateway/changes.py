@@ -21,7 +21,7 @@ from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Prot
 from pipelines.jobs.sources import bounds
 
 MOST = 1_000
-"""The most changes of a request; each is a message of its own."""
+"""The most changes of a request, each a message of its own; events that change nothing do not count."""
 _JSON = "application/json"
 _TOLD = 10
 """The reasons of so many that are left out are in the answer."""
@@ -50,15 +50,16 @@ class Changes(Protocol):
         now = self._clock()
         taken: dict[str, Change] = {}
         left_out: list[NewnormalError] = []
+        wrong: list[NewnormalError] = []
         for each in changes_of(_content(body), now):
-            if len(taken) + len(left_out) >= MOST:
-                raise MalformedError("GATEWAY_TOO_LARGE", f"more than {MOST} changes in a request", f"up to {MOST}")
             refused = each if isinstance(each, NewnormalError) else self._refused(each, now)
             if refused is not None:
                 left_out.append(refused)
+                wrong += [refused] if refused.code != NO_CHANGE else []
             elif isinstance(each, Change) and (each.id not in taken or taken[each.id].time <= each.time):
                 taken[each.id] = each
-        wrong = [each for each in left_out if each.code != NO_CHANGE]
+            if len(taken) + len(wrong) > MOST:
+                raise MalformedError("GATEWAY_TOO_LARGE", f"more than {MOST} changes in a request", f"up to {MOST}")
         if wrong and not taken:
             raise MalformedError(wrong[0].code, wrong[0].what, wrong[0].accepted)
         keyed = {name.encode(): change.to_json() for name, change in taken.items()}

@@ -133,6 +133,13 @@ def test_events_of_kubernetes_that_change_something_are_taken_and_the_others_are
     ]
 
 
+def test_all_events_of_a_large_cluster_may_come_in_one_request(gateway: httpx.Client, own: Settings) -> None:
+    pulled = [kubernetes("Pulled", "Pod", f"cart-{n}") for n in range(1_500)]
+    items = [*pulled, kubernetes("Killing", "Pod", "cart-7d9")]
+    answer = gateway.post("/events", json={"kind": "List", "apiVersion": "v1", "items": items})
+    assert (answer.status_code, answer.json()["taken"], answer.json()["left_out"]) == (202, 1, 1_500)
+
+
 def test_only_events_that_change_nothing_are_no_error(gateway: httpx.Client, own: Settings) -> None:
     answer = gateway.post("/events", json=kubernetes("Pulled", "Pod", "cart-7d9"))
     assert (answer.status_code, answer.json()["taken"]) == (202, 0)
