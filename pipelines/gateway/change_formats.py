@@ -154,6 +154,8 @@ def _annotation(one: Mapping[str, Any], now: int) -> dict[str, Any]:
 def _kubernetes_event(one: Mapping[str, Any]) -> dict[str, Any]:
     """The object of the event, and the pods whose names begin as it does, are its machines.
 
+    The event of what happened again has its old id and a count: each time is a change of its own.
+
     Raises:
         NewnormalError: ``NO_CHANGE`` if nothing was changed.
     """
@@ -163,15 +165,14 @@ def _kubernetes_event(one: Mapping[str, Any]) -> dict[str, Any]:
         raise NewnormalError(NO_CHANGE, f"an event of Kubernetes with the reason {reason[:60]!r}", "reason", known)
     regarding, metadata = _object(one.get("involvedObject") or one.get("regarding")), _object(one.get("metadata"))
     name, kind = str(regarding.get("name") or ""), str(regarding.get("kind") or "")
-    last = (
-        _object(one.get("series")).get("lastObservedTime")
-        or one.get("lastTimestamp")
-        or one.get("deprecatedLastTimestamp")
-    )
+    series = _object(one.get("series"))
+    last = series.get("lastObservedTime") or one.get("lastTimestamp") or one.get("deprecatedLastTimestamp")
+    times = series.get("count") or one.get("count") or one.get("deprecatedCount") or 1
     text = str(one.get("message") or one.get("note") or reason)
     where = "/".join(filter(None, [str(regarding.get("namespace") or ""), name]))
+    known_as = str(metadata.get("uid") or f"kubernetes/{where}/{reason}/{last or one.get('eventTime')}")
     fields = {
-        "event.id": _id(str(metadata.get("uid") or f"kubernetes/{where}/{reason}/{last or one.get('eventTime')}")),
+        "event.id": _id(known_as if times == 1 else f"{known_as}/{times}"),
         "event.action": _REASONS[reason],
         "message": _short(f"{kind} {where}: {text}"),
         "host.name": [name, *([f"{name}-*"] if kind in _WITH_PODS else [])] if name else [],

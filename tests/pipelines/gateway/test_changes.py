@@ -140,6 +140,16 @@ def test_all_events_of_a_large_cluster_may_come_in_one_request(gateway: httpx.Cl
     assert (answer.status_code, answer.json()["taken"], answer.json()["left_out"]) == (202, 1, 1_500)
 
 
+def test_what_happens_again_in_a_cluster_is_a_change_of_its_own(gateway: httpx.Client, own: Settings) -> None:
+    """Kubernetes counts in the same event; what an incident has named must not move to after its report."""
+    once = kubernetes("BackOff", "Pod", "cart-7d9")
+    again = once | {"count": 2, "lastTimestamp": "2026-11-20T08:35:00Z"}
+    third = once | {"series": {"count": 3, "lastObservedTime": "2026-11-20T08:40:00Z"}}
+    for each in (once, again, again, third):
+        gateway.post("/events", json=each)
+    assert [each.time - AT_MS for each in control_topics.changes(own)] == [0, 300_000, 600_000]
+
+
 def test_only_events_that_change_nothing_are_no_error(gateway: httpx.Client, own: Settings) -> None:
     answer = gateway.post("/events", json=kubernetes("Pulled", "Pod", "cart-7d9"))
     assert (answer.status_code, answer.json()["taken"]) == (202, 0)
