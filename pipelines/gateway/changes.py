@@ -75,7 +75,7 @@ class Changes(Protocol):
         return Reply(error.status, orjson.dumps({"message": error.text}), _JSON)
 
     def _refused(self, change: Change, now: int) -> NewnormalError | None:
-        reason = self._bounds.refusal(change.time, now, "time")
+        reason = self._bounds.refusal(change.over, now, "time")
         return None if reason is None else NewnormalError(*reason)
 
 

@@ -42,3 +42,8 @@ class Change(Record):
     def effective_from(self) -> int:
         """The event time at which it began, epoch milliseconds."""
         return self.time
+
+    @property
+    def over(self) -> int:
+        """The event time at which it had ended, as far as is known, epoch milliseconds."""
+        return max(self.time, self.end or 0)

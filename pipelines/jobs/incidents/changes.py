@@ -52,7 +52,7 @@ def earlier_changes(
     >>> [(each.message, each.entity) for each in found]
     [('cart 1.4', 'web-1'), ('kernel', 'host')]
     """
-    near = [each for each in changes if each.time <= reported and max(each.time, each.end or 0) >= start - BEFORE]
+    near = [each for each in changes if each.time <= reported and each.over >= start - BEFORE]
     if not near:
         return []
     own = list(dict.fromkeys(machines))

@@ -112,7 +112,7 @@ class LastMessages:
                 self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
 
     def forget_changes(self, before: int, named: Collection[str]) -> None:
-        """Forgets changes of before an event time, and of the others the oldest that are too much to keep.
+        """Forgets changes that were over before an event time, and of the others the oldest that are too much to keep.
 
         Args:
             before: Event time, epoch milliseconds.
@@ -121,7 +121,7 @@ class LastMessages:
         texts, left = self.texts.get("change", {}), MOST_OF_CHANGES
         for change in reversed(self.changes()):
             left -= len(texts[change.id])
-            if left < 0 or (change.time < before and change.id not in named):
+            if left < 0 or (change.over < before and change.id not in named):
                 del texts[change.id]
 
 

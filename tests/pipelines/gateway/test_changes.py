@@ -172,6 +172,7 @@ def test_our_own_form_is_that_of_the_topic(gateway: httpx.Client, own: Settings)
         (event(id=""), "CHANGE_INVALID"),
         (event(time="soon"), "CHANGE_INVALID"),
         (event(time="2126-01-01T00:00:00Z"), "TIME_AHEAD"),
+        (event(data={"message": "x", "end": "2126-01-01T00:00:00Z"}), "TIME_AHEAD"),
         (event(data={"message": "x", "machines": [f"m-{n}" for n in range(101)]}), "CHANGE_INVALID"),
         ({"event.id": "a", "message": "b", "hsot.name": ["c"]}, "CHANGE_INVALID"),
         ([event(f"{n}") for n in range(1_001)], "GATEWAY_TOO_LARGE"),

@@ -137,6 +137,14 @@ def test_of_too_many_changes_the_last_ones_are_kept() -> None:
     assert last in kept and "0" not in kept
 
 
+def test_a_change_of_days_is_kept_until_it_has_ended_for_long() -> None:
+    feed = Feed()
+    feed.say(change("long", ONSET - 3 * 24 * 60 * MINUTE, ("web-1",), end=T0 + ONSET - MINUTE))
+    feed.send(episode("db-1", "cpu", ONSET - 10 * MINUTE, ONSET - 5 * MINUTE), ONSET - 2 * MINUTE)
+    feed.send(episode("web-1", "cpu", ONSET, ONSET + 5 * MINUTE), ONSET + MINUTE)
+    assert {each.id for one in feed.standing for each in one.changes} == {"long"}
+
+
 def test_the_first_machine_that_any_glob_matches_is_named() -> None:
     """Against `fnmatch`, of whose patterns names without brackets have the same meaning."""
     random = Random(5)
