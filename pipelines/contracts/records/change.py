@@ -27,7 +27,7 @@ class Change(Record):
     time: Date = Field(alias="@timestamp", description="event time at which it began")
     end: Date | None = Field(None, alias="event.end", description="when it had ended; absent: at once, or not known")
     kind: ChangeKind = Field("other", alias="event.action", description="what was done")
-    message: Prose = Field(min_length=1, max_length=1_024, description="what was done, in words")
+    message: Prose = Field(min_length=1, max_length=1_024, pattern=r"\S", description="what was done, in words")
     machines: list[Glob] = Field(
         default_factory=list,
         alias="host.name",

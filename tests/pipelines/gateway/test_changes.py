@@ -169,6 +169,7 @@ def test_our_own_form_is_that_of_the_topic(gateway: httpx.Client, own: Settings)
     [
         ({}, "FORMAT_UNKNOWN"),
         ([1], "FORMAT_UNKNOWN"),
+        ({"event.id": "a", "message": " \n"}, "CHANGE_INVALID"),
         (event(id=""), "CHANGE_INVALID"),
         (event(time="soon"), "CHANGE_INVALID"),
         (event(time="2126-01-01T00:00:00Z"), "TIME_AHEAD"),
