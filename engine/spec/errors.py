@@ -87,6 +87,11 @@ class NewnormalError(Exception):
         details = {"where": where, "accepted": accepted, "now": now}
         super().__init__("\n".join([f"{code}: {what}", *(f"  {k}: {v}" for k, v in details.items() if v)]))
 
+    @property
+    def in_one_line(self) -> str:
+        """Code, what is wrong and what is accepted, for answers that have one line."""
+        return f"{self.code}: {self.what}" + (f"; accepted: {self.accepted}" if self.accepted else "")
+
     def __reduce__(self) -> tuple[Callable[..., NewnormalError], tuple[object, ...]]:
         """Unpickles without asking the registry: the other process need not have imported the module that raised it."""
         return _restored, (type(self), self.args, self.__dict__)

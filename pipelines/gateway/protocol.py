@@ -38,8 +38,7 @@ class NotTakenError(Exception):
     @property
     def text(self) -> str:
         """Code, what is wrong and what is accepted, in one line."""
-        accepted = f"; accepted: {self.error.accepted}" if self.error.accepted else ""
-        return f"{self.error.code}: {self.error.what}{accepted}"
+        return self.error.in_one_line
 
 
 class MalformedError(NotTakenError):

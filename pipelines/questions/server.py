@@ -143,14 +143,9 @@ def _guarded(asked: Callable[..., Awaitable[str]], seconds: float, most_bytes: i
         except TimeoutError:
             accepted = "a shorter time, or the command itself"
             late = NewnormalError("ANSWER_TOO_SLOW", f"no answer within {seconds:g} s", asked.__name__, accepted)
-            raise ToolError(_sentence(late)) from None
+            raise ToolError(late.in_one_line) from None
         except NewnormalError as error:
-            raise ToolError(_sentence(error)) from None
+            raise ToolError(error.in_one_line) from None
         return text
 
     return answered
-
-
-def _sentence(error: NewnormalError) -> str:
-    accepted = f"; accepted: {error.accepted}" if error.accepted else ""
-    return f"{error.code}: {error.what}{accepted}"
