@@ -6,19 +6,15 @@ another reason stays: a change of state, an absence, a value that is stuck, a ju
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 
-from models.config import DetectorConfig
 from models.evidence.score import worth
 from models.numbers.arrays import Array
-from models.records import constants
-from models.series.alarm import bar
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.comparison.verdicts import SERIES
+from pipelines.jobs.detectors.metrics.bars import bar_by_clock
 
 _LOGS = "logs"
 _SIX_HOURS = 21_600_000
@@ -53,10 +49,9 @@ def bars(verdicts: pl.DataFrame, clocks: Array, settings: DetectorSettings, fals
         settings: The settings of the detector.
         false_alarms: In the place of that of the settings.
     """
-    promised = settings.false_alarms if false_alarms is None else false_alarms
-    config = constants(all=replace(DetectorConfig(), threshold=settings.threshold, false_alarms=promised)).all
+    needed = bar_by_clock(settings, false_alarms)
     different, place = np.unique(clocks, return_inverse=True)
-    found = np.array([bar(config, float(clock)) for clock in different], np.float64)[place]
+    found = np.array([needed(float(clock)) for clock in different], np.float64)[place]
     whole = verdicts["metric"].is_in([JOINED, _LOGS]).to_numpy()
     return np.where(whole, settings.threshold, found)
 
