@@ -23,13 +23,15 @@ from engine.printing import cell, visible
 from engine.spec.duration import iso
 from pipelines.contracts.quantities.cells import clock_time, latency, size, value
 from pipelines.contracts.quantities.words import duration
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import shown_metric
 
 _STYLES = {
     "anomaly": "bold red",
     "state_change": "yellow",
     "new_normal": "cyan",
     "absence": "magenta",
+    "exhaustion": "bright_yellow",
+    "outlier": "bold yellow",
     "recovered": "green",
 }
 _LINE_EVERY_S = 10.0
@@ -195,7 +197,7 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     for it in status.novelties[:12]:
         kind = str(it.get("kind", ""))
-        metric = "all metrics" if it.get("metric") == JOINED else str(it.get("metric"))
+        metric = shown_metric(str(it.get("metric")))
         style = _STYLES.get(kind, "dim")
         table.add_row(
             clock_time(int(it["@timestamp"]), now),

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from engine.spec.record import Instant, Record
 
-Anomaly = Literal["spike", "outage", "leak", "stuck", "latency", "log_storm", "new_message"]
-StateChange = Literal["vms_added", "release", "migration", "load_shift"]
+Anomaly = Literal["spike", "outage", "leak", "stuck", "latency", "log_storm", "new_message", "degradation"]
+StateChange = Literal["vms_added", "release", "migration", "load_shift", "fleet_shift"]
 IncidentType = Literal[Anomaly, StateChange]
 ANOMALIES: tuple[str, ...] = get_args(Anomaly)
 STATE_CHANGES: tuple[str, ...] = get_args(StateChange)

@@ -41,6 +41,12 @@ any number of values; `series/judging.py` calls the other files in this order::
       ▼
     verdict on the machine
 
+    when it is full: filling/filling.py (clocks, crossing)
+    the values of one metric of all machines of a role at one time
+      ├─ fleet/outliers.py                           who leaves its peers is an outlier
+      ▼
+    verdict on the series beside its peers
+
     no value: regimes/absence.py (silence.py) · counts of log templates: templates/model.py (mix, newcomers, phases)
 
 What all of this stands on: `kernels.py` compiles the functions, `records.py` gives them the state of a series as one

@@ -11,6 +11,10 @@ import numpy as np
 from models import kernels
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.filling.filling import Filling
+from models.fleet.config import FleetConfig
+from models.fleet.outliers import Outliers
+from models.fleet.windows import Members
 from models.machine.blocks import join_blocks
 from models.machine.config import MultivariateConfig
 from models.machine.joined import Joined, Windows
@@ -20,7 +24,7 @@ from models.regimes.silence import Silence
 
 
 def load() -> None:
-    """Judges a value of a series of its own, and its machine, and looks whether they are absent."""
+    """Judges a value of a series, and its machine, looks whether they are absent, and whether it is like its peers."""
     detector, row, value = Detector(DetectorConfig()), np.zeros(1, np.int64), np.ones(1)
     detector.step(detector.new_state(1), row, row, value)
     machine, joined = Multivariate(MultivariateConfig(), 1), Joined(DetectorConfig())
@@ -32,6 +36,10 @@ def load() -> None:
     absence.hear(series, machines, row, row, row, row, row)
     absence.overdue(series, machines, (1, 1), 0)
     absence.first_due(machines, 1)
+    filling = Filling()
+    filling.step(filling.new_state(1), row, row, value, value, row)
+    fleet = Outliers(FleetConfig(), DetectorConfig())
+    fleet.step(fleet.new_state(1), Members(row, row, row, row, value, value, row == 0))
 
 
 load()

@@ -33,13 +33,14 @@ from models.regimes import again
 from models.regimes import company as companies
 from models.regimes import regimes as regime_models
 from models.regimes.config import RegimesConfig
-from models.series import past
+from models.series import birth, past
 from models.series.before_outage import KEPT
 from models.series.explanation import CONTEXT, EXPERTS
 from models.series.feedback import FEW, Feedback
 from models.series.judging import EVIDENCE, OBSERVATION, VERDICT
 from models.series.one_value import STANDING, run
 from models.series.peers import Newcomers
+from models.series.predecessors import Predecessors
 from models.verdicts import SeriesVerdicts, Standing
 
 
@@ -99,6 +100,7 @@ class Detector:
         )
         self.feedback, self.choice = feedback or Feedback(), choice or Choice()
         self.newcomers = Newcomers()
+        self.predecessors = Predecessors(self.newcomers, config.learning)
         self.layout, self.machines = Layout(self._columns(0)), Layout(prefixed("company.", companies.new_state(0)))
         self._constants = constants(
             config=config,
@@ -136,6 +138,7 @@ class Detector:
         columns |= prefixed("change.", change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", record.new_state(n))
+        columns |= prefixed("birth.", birth.new_state(n))
         columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("lingering.", self.lingering.new_state(n))
         columns |= prefixed("departure.", departure.new_state(n)) | prefixed("recurring.", recurring.new_state(n))
@@ -290,7 +293,7 @@ class Detector:
         shift_log_level(Rows(state, rows, "log_level."), offset, FEW)
         shift_hour(Rows(state, rows, "hour."), offset, FEW)
         shift_families(Rows(state, rows, "family."), offset, FEW)
-        state["peers.variance"][rows] = 0.0
+        state["peers.variance"][rows] = state["peers.log_variance"][rows] = 0.0
         steps = Rows(state, rows, "change.")
         steps["before"] = steps["before"] - offset
         state["window.mean"][rows] = 1.0

@@ -13,6 +13,8 @@ from models.constant import Constant
 from models.evidence.config import EvidenceConfig
 from models.evidence.departure import Departures
 from models.families.choice import Choice
+from models.filling.config import FillingConfig
+from models.fleet.config import FleetConfig
 from models.machine.config import MultivariateConfig
 from models.regimes.config import RegimesConfig
 from models.series.feedback import Feedback
@@ -31,6 +33,8 @@ class ModelConfig:
         choice: Which family suits a series.
         feedback: What follows from what operators say of alarms.
         machine: All metrics of a machine together.
+        filling: When a gauge with a bound will be full.
+        fleet: Machines beside their peers.
         logs: Templates of log lines.
     """
 
@@ -41,6 +45,8 @@ class ModelConfig:
     choice: Choice = field(default_factory=Choice)
     feedback: Feedback = field(default_factory=Feedback)
     machine: MultivariateConfig = field(default_factory=MultivariateConfig)
+    filling: FillingConfig = field(default_factory=FillingConfig)
+    fleet: FleetConfig = field(default_factory=FleetConfig)
     logs: TemplateConfig = field(default_factory=TemplateConfig)
 
 

@@ -31,6 +31,7 @@ from dashboards.console.trials import Trials
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.bounds import Bounds
 from pipelines.serving.bodies import BodyLimit
 from pipelines.serving.hosts import allowed
 
@@ -73,6 +74,7 @@ def create_app(
     quiet: int = QUIET,
     promises: Promises | None = None,
     trials: Trials | None = None,
+    bounds: Bounds | None = None,
 ) -> FastAPI:
     """The console's application.
 
@@ -89,6 +91,7 @@ def create_app(
         quiet: How long nothing is novel before an incident is resolved, milliseconds.
         promises: How few false alarms were promised; ``None``: nothing was.
         trials: Says what rules would have done; ``None``: this console tries none.
+        bounds: The bounds of metrics; ``None``: those that are well known.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     access = access or Access(listening)
@@ -96,11 +99,11 @@ def create_app(
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
-    standing, speaking = Remembered(actions), Speaking(actions, access)
+    standing, speaking, bounds = Remembered(actions), Speaking(actions, access), bounds or Bounds({})
     app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, standing, quiet))
-    app.include_router(novelty_routes(store, zone))
-    app.include_router(series_routes(store, beliefs, zone))
-    app.include_router(site_routes(store, beliefs, standing, promises, status))
+    app.include_router(novelty_routes(store, beliefs, bounds, zone))
+    app.include_router(series_routes(store, beliefs, standing, bounds, zone))
+    app.include_router(site_routes(store, beliefs, standing, bounds, promises, status))
     app.include_router(version_routes(versions))
     app.include_router(action_routes(store, speaking, standing))
     app.include_router(rule_routes(trials, speaking, standing))

@@ -41,6 +41,10 @@ class Beliefs(Protocol):
         """Names of machines."""
         ...
 
+    def full(self, most: int) -> list[dict[str, Any]]:
+        """The states of the series that will be full, the next first."""
+        ...
+
     def site(self) -> dict[str, Any]:
         """What is known of all machines together.
 

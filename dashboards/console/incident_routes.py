@@ -81,11 +81,15 @@ def incident_routes(
         return {"state": document["incident.state"], "revision": document["revision"], **judged}
 
     @api.get("/heat")
-    def heat_map(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:
+    def heat_map(
+        minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None,
+        workload: Annotated[str, Query(max_length=512)] = "",
+    ) -> dict[str, Any]:
         now = now_ms()
         marks = [job["watermark"] for job in status().get("jobs", ()) if job["watermark"] is not None]
-        ongoing = [machine["entity"] for one in store.listed() for machine in one.get("machines", ())]
+        machines = [machine for one in store.listed() for machine in one.get("machines", ())]
+        ongoing = list(dict.fromkeys((machine["entity"], machine.get("workload")) for machine in machines))
         length = minutes and minutes * 60_000
-        return {"now": now, **heat.heat(now, length, list(dict.fromkeys(ongoing)), min(marks, default=0))}
+        return {"now": now, **heat.heat(now, length, ongoing, min(marks, default=0), workload)}
 
     return api

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dashboards.console.search import Document
 from dashboards.console.words import change, values
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, PEERS
 
 _UNPLOTTED = (JOINED, "logs")
 _AS_THEY_ARE = ("metric", "metric_kind", "kind", "actual", "typical", "lower", "upper")
@@ -25,13 +25,23 @@ def rows(incident: Document, alarms: Sequence[Document]) -> list[Document]:
     """
     stored = {(alarm["host.name"], alarm["metric"]): alarm for alarm in alarms}
     listed = incident.get("series") or [_row(alarm) for alarm in alarms]
-    firsts = [stored.get((row["entity"], row["metric"]), {}) for row in listed]
+    firsts = [stored.get((row["entity"], judged_as(row)), {}) for row in listed]
     return [row | {"_id": alarm.get("_id"), "values": values(row)} for row, alarm in zip(listed, firsts, strict=True)]
+
+
+def judged_as(row: Document) -> str:
+    """The metric of the verdicts on a series of an incident, which does not say whether these were beside peers.
+
+    >>> judged_as({"metric": "cpu", "kind": "outlier"}), judged_as({"metric": "cpu", "kind": "anomaly"})
+    ('_peers.cpu', 'cpu')
+    """
+    beside = row.get("kind") == "outlier" and not row["metric"].startswith(PEERS)
+    return f"{PEERS}{row['metric']}" if beside else str(row["metric"])
 
 
 def strongest(incident: Document) -> tuple[str, str] | None:
     """The series of an incident that its card plots: the strongest one that has values; ``None`` if none is known."""
-    listed = [(row["record_score"], row["entity"], row["metric"]) for row in incident.get("series") or ()]
+    listed = [(row["record_score"], row["entity"], judged_as(row)) for row in incident.get("series") or ()]
     plotted = [row for row in listed if row[2] not in _UNPLOTTED]
     if plotted:
         _, entity, metric = max(plotted, key=lambda row: row[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboards.console.bands import Point, bands, step
-from dashboards.console.incident_series import over_since, strongest
+from dashboards.console.incident_series import judged_as, over_since, strongest
 from dashboards.console.incident_series import rows as incident_rows
 from dashboards.console.search import Document, Reader, within
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
@@ -79,7 +79,7 @@ class IncidentStore(Reader):
 
     def plotted(self, rows: list[Document], start: int, end: int) -> list[Document]:
         """These series, each of the first `PLOTTED` with ``plot``: see `dashboards.console.bands.bands`."""
-        series = {f"{i}": ((row["entity"], row["metric"]), start, end) for i, row in enumerate(rows[:PLOTTED])}
+        series = {f"{i}": ((row["entity"], judged_as(row)), start, end) for i, row in enumerate(rows[:PLOTTED])}
         plots = bands(self._search, self._novelties, series)
         return [row | {"plot": plots.get(f"{i}", [])} for i, row in enumerate(rows)]
 
@@ -136,8 +136,8 @@ def _plot(series: tuple[str, str], start: int, end: int, points: list[Point]) ->
 
 def _of(series: Document) -> Document:
     """The documents on a series."""
-    names = (("host.name", "entity"), ("metric", "metric"))
-    return {"bool": {"filter": [{"term": {name: series[key]}} for name, key in names]}}
+    names = {"host.name": series["entity"], "metric": judged_as(series)}
+    return {"bool": {"filter": [{"term": {name: value}} for name, value in names.items()]}}
 
 
 def _silent(alarm: Document) -> bool:

@@ -6,15 +6,21 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
 
+from dashboards.console.belief import NOTHING, Beliefs, asked, completed
+from dashboards.console.filling import forecast
+from dashboards.console.search import Document
 from dashboards.console.store import POINTS, Store
 from dashboards.console.words import change
 from engine.clock import now_ms
+from pipelines.contracts.bounds import Bounds
 from pipelines.contracts.explanations import explain
-from pipelines.contracts.records.novelty import NoveltyKind
+from pipelines.contracts.records.novelty import UNTIL_FULL, NoveltyKind
 
 _BEFORE, _AFTER = 90, 30  # windows shown around a novelty
 _QUIET = 60  # windows shown before its onset
 _LONG = 1_000  # windows: an onset that is longer ago is not shown
+_FILLING = 120_000
+"""Distance of the windows as if they were so far apart where it is shown how something fills, milliseconds."""
 _LAST = 4_102_444_800_000  # 2100
 _LONGEST = 3_660 * 86_400_000  # ten years
 
@@ -22,11 +28,13 @@ Name = Annotated[str, Query(min_length=1, max_length=512)]
 Time = Annotated[int, Query(ge=0, le=_LAST)]
 
 
-def novelty_routes(store: Store, zone: str) -> APIRouter:
+def novelty_routes(store: Store, beliefs: Beliefs | None, bounds: Bounds, zone: str) -> APIRouter:
     """The paths ``/api/novelties``, ``/api/novelty`` and ``/api/series``.
 
     Args:
         store: Where novelties are read.
+        beliefs: What the detector believes; ``None``: nobody can be asked.
+        bounds: The bounds of metrics.
         zone: IANA name of the time zone in which explanations tell instants.
     """
     api = APIRouter(prefix="/api")
@@ -48,15 +56,19 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         shown = store.one(id)
         if shown is None:
             raise HTTPException(404, "there is no such novelty")
-        end, place = shown["@timestamp"], (shown["host.name"], shown["metric"])
-        width = max(1, end - shown["window_start"], store.pace(*place, end))
+        end, place = shown["@timestamp"], (shown["host.name"], shown["metric"].removesuffix(UNTIL_FULL))
+        full = forecast(shown | {"metric": place[1]}, end, bounds)
+        width = max(1, end - shown["window_start"], store.pace(*place, end), _FILLING if full else 0)
         start = end - _BEFORE * width * zoom
         if end - _LONG * width < (onset := shown.get("since") or end):
             start = min(start, onset - (_QUIET + 1) * width)
         span = max(0, start), min(_LAST, end + _AFTER * width * zoom)
         points = store.series(*place, *span)
+        if place[1] != shown["metric"]:  # of its own it has no windows but those in which something was told
+            seen, _ = asked(beliefs, lambda them: them.series(*place), NOTHING)
+            points = _with(completed(points, seen["windows"], *span), shown)
         answer = {"novelty": shown, "explanation": explain(shown, zone), "span": span, "series": points, "zone": zone}
-        return {"now": now_ms(), **answer}
+        return {"now": now_ms(), "full": full, **answer}
 
     @api.get("/series")
     def series(
@@ -67,3 +79,11 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         return {"series": store.series(entity, metric, start, end, limit)}
 
     return api
+
+
+def _with(points: list[Document], shown: Document) -> list[Document]:
+    """Windows of a series, and among them that of a verdict, with its kind."""
+    others = [point for point in points if point["@timestamp"] != shown["@timestamp"]]
+    mine = {name: shown.get(name) for name in ("@timestamp", "actual", "kind", "record_score")}
+    known = next((point for point in points if point["@timestamp"] == shown["@timestamp"]), {})
+    return sorted([*others, known | mine], key=lambda point: point["@timestamp"])

@@ -8,12 +8,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from dashboards.console.belief import NOTHING, Beliefs, asked, completed
+from dashboards.console.change_store import MOST
+from dashboards.console.filling import forecast
 from dashboards.console.machine_series import listed
 from dashboards.console.search import Document
 from dashboards.console.series_store import INCIDENTS, LINES, LISTED, NEWS
 from dashboards.console.sparks import SPARKS, Sparks
+from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
 from engine.clock import now_ms
+from pipelines.contracts.bounds import Bounds
+from pipelines.contracts.records.novelty import UNTIL_FULL
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _LAST = 4_102_444_800_000  # 2100
@@ -22,15 +27,21 @@ _EARLIER = (1, 7)
 _SMALL = 300
 """Number of points in a small plot."""
 
+FILLING = 8
+"""So many series of a machine are listed that will be full next."""
+
 Name = Annotated[str, Query(min_length=1, max_length=512)]
+Instant = Annotated[int, Query(ge=0, le=_LAST)]
 
 
-def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter:
-    """The paths ``/api/series/page`` and ``/api/machine``.
+def series_routes(store: Store, beliefs: Beliefs | None, standing: Remembered, bounds: Bounds, zone: str) -> APIRouter:
+    """The paths ``/api/series/page``, ``/api/machine`` and ``/api/changes``.
 
     Args:
         store: Where novelties and incidents are read.
         beliefs: What the detector believes; ``None``: nobody can be asked.
+        standing: Knows what machines run on.
+        bounds: The bounds of metrics.
         zone: IANA name of the operator's time zone.
     """
     api = APIRouter(prefix="/api")
@@ -42,25 +53,27 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
         hours: Annotated[int, Query(ge=1, le=168)] = 1,
         end: Annotated[int | None, Query(ge=_DAY * 15, le=_LAST)] = None,
     ) -> dict[str, Any]:
-        newest = store.one_series.last(entity, metric)
-        seen, why = asked(beliefs, lambda them: them.series(entity, metric), NOTHING)
+        of = metric.removesuffix(UNTIL_FULL)  # what is told of when a metric is full is shown with its values
+        newest = store.one_series.last(entity, of)
+        seen, why = asked(beliefs, lambda them: them.series(entity, of), NOTHING)
         windows = seen["windows"]
         ends = [newest["@timestamp"]] if newest else []
         ends += [window["window_end"] for window in windows[-1:]]
         until = end or max(ends, default=now_ms())
         start = until - hours * _HOUR
-        points = completed(store.series(entity, metric, start, until), windows, start, until)
+        points = completed(store.series(entity, of, start, until), windows, start, until)
         axis = (points[0]["@timestamp"], until) if points else (start, until)
         earlier = []
         for days in _EARLIER:
             span = start - days * _DAY, until - days * _DAY
-            before = completed(store.series(entity, metric, *span, _SMALL), windows, *span)
+            before = completed(store.series(entity, of, *span, _SMALL), windows, *span)
             earlier += [{"days": days, "span": span, "series": before}] if before else []
         return {
             "now": now_ms(), "zone": zone, "known": bool(ends), "span": (start, until), "axis": axis, "hours": hours,
             "metric_kind": _kind(newest, windows), "series": points, "earlier": earlier,
             "novelties": store.one_series.news(entity, metric, start, until), "most": NEWS,
             "incidents": store.one_series.incidents(entity),
+            "full": None if end else forecast(seen["state"], until, bounds),
             "view": {"state": seen["state"], "age": seen["age"], "missing": why,
                      "windows": len(windows), "needed": seen["needed"]},
         }  # fmt: skip
@@ -80,12 +93,20 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
         sparks = Sparks(*span)
         stored, count = of.of_machine(name, start, end, sparks)
         rows = listed(stored, believed, sparks)
+        full = [(each["metric"], forecast(each["state"], last or now, bounds)) for each in believed]
+        filling = [{"metric": metric, **found} for metric, found in full if found and found["latest"]]
         return {
             "now": now, "hours": hours, "last": last, "span": span, "missing": why,
             "series": rows[:LISTED], "series_count": max(count, len(rows)), "sparks": SPARKS,
+            "filling": sorted(filling, key=lambda each: (each["median"], each["metric"]))[:FILLING],
             "incidents": of.incidents(name), "logs": of.logs(name, start, end),
             "most": {"incidents": INCIDENTS, "logs": LINES},
         }  # fmt: skip
+
+    @api.get("/changes")
+    def changes(machine: Name, start: Instant, end: Instant) -> dict[str, Any]:
+        above = standing.above(machine)
+        return {"changes": store.changes.on([machine, *above], start, end), "above": above, "most": MOST}
 
     return api
 

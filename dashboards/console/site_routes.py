@@ -12,13 +12,19 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboards.console.belief import Beliefs, asked
 from dashboards.console.budget import SPAN, Labelled, Promises, alarms, counts, last_labels
+from dashboards.console.filling import forecast
 from dashboards.console.metrics import metrics_text
 from dashboards.console.standing import Remembered
 from dashboards.console.store import Store
 from engine.clock import now_ms
+from engine.columns.replicas import replicas_of
+from pipelines.contracts.bounds import Bounds
 
 _NAMES = 1_000
-"""The most names of machines that are suggested."""
+"""The most names of machines and workloads that are suggested."""
+
+_FULL = 8
+"""So many series are listed that will be full next."""
 
 _NOBODY: dict[str, Any] = {"machines": 0, "learning": [], "learning_count": 0, "last": None}
 
@@ -30,15 +36,17 @@ def site_routes(
     store: Store,
     beliefs: Beliefs | None,
     standing: Remembered,
+    bounds: Bounds,
     promises: Promises | None,
     status: Callable[[], dict[str, Any]],
 ) -> APIRouter:
-    """The paths ``/api/site``, ``/api/entities``, ``/api/status``, ``/api/budget``, ``/health`` and ``/metrics``.
+    """The paths ``/health``, ``/metrics``; under ``/api``: ``site``, ``full``, ``entities``, ``status``, ``budget``.
 
     Args:
         store: Where novelties and incidents are read; if it cannot be reached, the console is not healthy.
         beliefs: What the detector believes; ``None``: nobody can be asked.
         standing: What operators have said.
+        bounds: The bounds of metrics.
         promises: How few false alarms were promised; ``None``: nothing was, as where no incidents are stored.
         status: The pipeline's status, asked at each request; empty where no pipeline runs in this process.
     """
@@ -51,10 +59,17 @@ def site_routes(
         learned = {name: believed[name] for name in ("machines", "learning", "learning_count")}
         return {"now": now_ms(), **learned, "last": last, "missing": why}
 
+    @routes.get("/api/full")
+    def full() -> dict[str, Any]:
+        states, why = asked(beliefs, lambda them: them.full(_FULL), list[dict[str, Any]]())
+        now = now_ms()
+        return {"now": now, "series": [it | {"full": forecast(it, now, bounds)} for it in states], "missing": why}
+
     @routes.get("/api/entities")
     def entities() -> dict[str, Any]:
         reporting, _ = asked(beliefs, lambda them: them.machines(_NAMES), list[str]())
-        return {"entities": sorted({*store.entities(), *reporting})[:_NAMES]}
+        names = {replicas_of(name) or name for name in (*store.entities(), *reporting)}  # a part of a name finds all
+        return {"entities": sorted(names)[:_NAMES]}
 
     @routes.get("/api/status")
     def pipeline_status() -> dict[str, Any]:

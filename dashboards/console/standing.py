@@ -11,6 +11,7 @@ import polars as pl
 
 from dashboards.console.actions import Actions
 from dashboards.console.search import Document
+from engine.columns.replicas import replicas_of
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.globs import matches
 
@@ -58,6 +59,17 @@ class Remembered:
         except NewnormalError as error:
             return [], error.code
 
+    def above(self, machine: str) -> list[str]:
+        """What a machine runs on, and what that runs on: the nearest first; empty if it is not known."""
+        try:
+            parents = {place["host.name"]: place.get("parent") for place in self._standing()["placements"]}
+        except NewnormalError:
+            return []
+        found: list[str] = []
+        while (parent := parents.get(found[-1] if found else machine)) and parent not in (machine, *found):
+            found.append(parent)
+        return found
+
     def around(self, incident: Document, now: int) -> dict[str, Any]:
         """What is in force on the machines of an incident, and how these stand to each other.
 
@@ -86,11 +98,7 @@ class Remembered:
         return {
             "rules": rules[:_MOST], "labels": sorted(labels, key=lambda label: -label["event.created"])[:_MOST],
             "parents": {place["host.name"]: place["parent"] for place in placed if place.get("parent")},
-            "needs": {
-                place["host.name"]: needed
-                for place in placed
-                if (needed := [name for name in place.get("depends_on", ()) if name in machines])
-            },
+            "needs": _needs(machines, standing["placements"]),
             "moves": moves[:_MOST], "acknowledged": acknowledged[-_MOST:], "told": messages[-_MOST:],
             "missing": self._missing(),
         }  # fmt: skip
@@ -106,6 +114,20 @@ class Remembered:
             if changes != self._kept.changes or time.monotonic() - self._kept.at > _KEPT_SECONDS:
                 self._kept = _Kept(time.monotonic(), self._actions.in_force(), changes)
             return self._kept.in_force or {}
+
+
+def _needs(machines: list[str], placements: list[Document]) -> dict[str, list[str]]:
+    """For each machine the others on which it or its workload depends; a workload stands for its replicas."""
+    of = {place["host.name"]: place for place in placements}
+    workloads = {name: of.get(name, {}).get("workload") or replicas_of(name) for name in machines}
+    found = {}
+    for machine in machines:
+        own = [of.get(name or "", {}).get("depends_on", ()) for name in (machine, workloads[machine])]
+        needed = {name for names in own for name in names}
+        others = [each for each in machines if each != machine and (each in needed or workloads[each] in needed)]
+        if others:
+            found[machine] = others
+    return found
 
 
 def _on(rule: Document, machines: list[str]) -> bool:

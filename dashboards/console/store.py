@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from dashboards.console.budget_store import BudgetStore
+from dashboards.console.change_store import ChangeStore
 from dashboards.console.heat_store import HeatStore
 from dashboards.console.incident_store import IncidentStore
 from dashboards.console.search import Document, Search, within
@@ -29,9 +30,12 @@ class Store:
         url: ``http://host:port``; empty: there is none, as where own jobs run, and nothing is found.
         index: The alias they are read through.
         incidents: The alias that incidents are read through.
+        changes: The alias that changes of the site are read through.
     """
 
-    def __init__(self, url: str, index: str = "novelties", incidents: str = "incidents") -> None:
+    def __init__(
+        self, url: str, index: str = "novelties", incidents: str = "incidents", changes: str = "changes"
+    ) -> None:
         self._connection = Search(url)
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
@@ -39,6 +43,7 @@ class Store:
         self.similar = SimilarStore(self._connection, incidents, index)
         self.heat = HeatStore(self._connection, incidents, index)
         self.one_series = SeriesStore(self._connection, incidents, index)
+        self.changes = ChangeStore(self._connection, changes)
 
     def newest(
         self, kinds: Sequence[str] = (), entity: str = "", min_score: float = 0.0, limit: int = 100

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID, uuid5
 
 from dashboards.grafana import options
+from dashboards.grafana.annotations import changes
+from dashboards.grafana.identity import uid
 from dashboards.grafana.metrics import SEVERITY_STEPS, metrics_panels, metrics_variables
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
 from dashboards.panels import DASHBOARDS, METRICS_DASHBOARDS, Dashboard, Panel, Site, placed
 from dashboards.panels.metrics import MetricsDashboard
+from dashboards.panels.panel import Control
 from dashboards.panels.query import Documents, Measure, Top
 from dashboards.panels.site import ALL_DATA, Data
 
 Model = dict[str, Any]
 
-_NEWNORMAL = UUID("2a1de7a4-0c0e-5ac4-9c0b-8a7f3c1d5e60")
 _TYPES = {
     "number": "stat", "lines": "timeseries", "bars": "timeseries", "heat map": "status-history", "table": "table",
     "documents": "table",
@@ -24,11 +25,6 @@ _OPTIONS = {
     "number": options.stat, "lines": options.time_series, "bars": options.time_series,
     "heat map": options.status_history, "table": options.table, "documents": options.table,
 }  # fmt: skip
-
-
-def uid(site: Site, *names: str) -> str:
-    """The uid of a dashboard or data source: the same for the same installation."""
-    return str(uuid5(_NEWNORMAL, "\0".join([site.alias, *names])))
 
 
 def data_sources(site: Site, url: str) -> list[Model]:
@@ -62,8 +58,9 @@ def _dashboard(dashboard: Dashboard, site: Site) -> Model:
         where = {"x": place.x // 2, "y": place.y // 2, "w": place.width // 2, "h": place.height // 2}
         panels.append({"id": number, "gridPos": where, **_panel(dashboard, panel, site)})
     data = dashboard.panels[0].data
-    variables = [_variable(each.field, each.title, data, site) for each in dashboard.controls]
-    return _page(site, dashboard.id, dashboard.title, dashboard.purpose, dashboard.since, variables, panels)
+    variables = [_variable(each, data, site) for each in dashboard.controls]
+    page = _page(site, dashboard.id, dashboard.title, dashboard.purpose, dashboard.since, variables, panels)
+    return page if data == "changes" else page | {"annotations": {"list": changes(dashboard, site)}}
 
 
 def _metrics(dashboard: MetricsDashboard, site: Site) -> Model:
@@ -93,16 +90,17 @@ def _page(
     }
 
 
-def _variable(field: str, title: str, data: Data, site: Site) -> Model:
+def _variable(control: Control, data: Data, site: Site) -> Model:
+    field = control.field
     return {
         "name": VARIABLES[field],
-        "label": title,
+        "label": control.title,
         "type": "query",
         "datasource": {"type": "elasticsearch", "uid": uid(site, "data source", data)},
         "query": f'{{"find": "terms", "field": "{field}", "size": 1000}}',
         "multi": True,
         "includeAll": True,
-        "allValue": "*",
+        "allValue": f"(* OR (*:* AND NOT _exists_:{field}))" if control.optional else "*",
         "current": {"text": ["All"], "value": ["$__all"]},
         "refresh": 2,
         "sort": 1,

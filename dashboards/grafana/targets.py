@@ -40,6 +40,7 @@ _NAMES = {
 
 VARIABLES = {
     "host.name": "machine", "metric": "metric", "kind": "kind", "severity": "severity", "incident.state": "state",
+    "k8s.workload.name": "workload", "event.action": "action",
 }  # fmt: skip
 """The dashboard variable of each field that a reader can choose."""
 

@@ -66,7 +66,9 @@ class Request:
 
 def _document(hit: Mapping[str, Any]) -> Row:
     """The fields of a document: those that were asked for, or all; names with dots stay as they are."""
-    return dict(hit["_source"]) if "_source" in hit else {name: found[0] for name, found in hit["fields"].items()}
+    if "_source" in hit:
+        return dict(hit["_source"])
+    return {name: found[0] if len(found) == 1 else found for name, found in hit["fields"].items()}
 
 
 def _value(node: Mapping[str, Any], name: str) -> Any:

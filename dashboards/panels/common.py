@@ -19,6 +19,7 @@ MACHINES = Measure("unique", "host.name", "machines")
 SERIES = Measure("unique", "metric", "metrics")
 
 MACHINE = Control("host.name", "Machine")
+WORKLOAD = Control("k8s.workload.name", "Workload", optional=True)
 METRIC = Control("metric", "Metric")
 KIND = Control("kind", "Kind")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.panels.common import MACHINE
+from dashboards.panels.common import MACHINE, WORKLOAD
 from dashboards.panels.panel import Control, Dashboard, Panel
 from dashboards.panels.query import Among, Documents, Measure, Over, Summary, Top
 
@@ -70,6 +70,12 @@ INCIDENTS = Dashboard(
             data="incidents", drill="machine",
         ),
         Panel(
+            "workloads", "Affected workloads", "The workloads with replicas in most incidents, such as deployments of "
+            "pods.",
+            Summary((_COUNT, _WORST, _LAST), (Top("k8s.workload.name", 20, title="workload"),), (_OWN,)), "table", 48,
+            8, "incidents",
+        ),
+        Panel(
             "candidates", "Where incidents may have begun", "The machines that are most often named as a first cause.",
             Summary((_COUNT, _LAST), (Top("candidates.entity", 20, title="machine"),), (_OWN,)), "table", 24,
             data="incidents",
@@ -92,6 +98,6 @@ INCIDENTS = Dashboard(
             "documents", 48, 14, "incidents",
         ),
     ),
-    (Control("severity", "Severity"), Control("incident.state", "State"), MACHINE),
+    (Control("severity", "Severity"), Control("incident.state", "State"), MACHINE, WORKLOAD),
     "now-24h",
 )  # fmt: skip

@@ -16,6 +16,7 @@ from dashboards.panels.common import (
     NO_JOINED,
     SERIES,
     SILENT,
+    WORKLOAD,
     WORST,
 )
 from dashboards.panels.panel import Dashboard, Panel
@@ -29,7 +30,8 @@ OVERVIEW = Dashboard(
     "What is wrong, on which machines, since when?",
     (
         Panel(
-            "alarms", "Alarms", "Windows with an anomaly, a state change, a new normal or an absence.",
+            "alarms", "Alarms", "Windows with an anomaly, a state change, a new normal, an absence, a machine "
+            "unlike its peers, or something that will be full.",
             Summary((Measure("count", title="alarms"),), where=(ALARMS,)), "number", 12, 6,
         ),
         Panel(
@@ -53,8 +55,14 @@ OVERVIEW = Dashboard(
             drill="machine",
         ),
         Panel(
+            "workload-strip", "Workloads over time", "The same for workloads, such as deployments of pods: the highest "
+            "score of the alarms of all their replicas. A click opens *Machine* for these.",
+            Summary((WORST,), (Over(), Top("k8s.workload.name", 30, title="workload")), (ALARMS,)), "heat map", 48, 12,
+            drill="machine",
+        ),
+        Panel(
             "kinds", "News by kind", "How many windows were news, by kind.",
-            Summary((COUNT,), (Over(), Top("kind", 5, title="kind")), (NEWS,)), "bars", 24,
+            Summary((COUNT,), (Over(), Top("kind", 7, title="kind")), (NEWS,)), "bars", 24,
         ),
         Panel(
             "by-machine", "Machines by score", "The machines with the highest scores; a click opens the machine.",
@@ -63,6 +71,15 @@ OVERVIEW = Dashboard(
                 (ALARMS,),
             ),
             "table", 24, drill="machine",
+        ),
+        Panel(
+            "by-workload", "Workloads by score", "The workloads, such as deployments of pods, whose replicas have the "
+            "highest scores; a click opens *Machine* for these.",
+            Summary(
+                (WORST, Measure("count", title="alarms"), MACHINES, LAST),
+                (Top("k8s.workload.name", 20, title="workload"),), (ALARMS,),
+            ),
+            "table", 48, 8, drill="machine",
         ),
         Panel(
             "states", "Series with an incident", "The newest state and kind of each series that had an incident in the "
@@ -82,7 +99,7 @@ OVERVIEW = Dashboard(
             Documents(NEWEST, (ALARMS,)), "documents", 24, 14,
         ),
     ),
-    (MACHINE, METRIC, KIND),
+    (MACHINE, METRIC, KIND, WORKLOAD),
 )  # fmt: skip
 
 MACHINE_PAGE = Dashboard(
@@ -92,7 +109,8 @@ MACHINE_PAGE = Dashboard(
     (
         Panel(
             "metrics", "Metrics over time", f"The highest score of each metric ({SCALE}); rows that darken first began "
-            "first. _machine is the joined verdict on all metrics of the machine.",
+            "first. _machine is the joined verdict on all metrics of the machine, _peers.cpu is cpu beside its peers, "
+            "and disk~full says when disk is full.",
             Summary((WORST,), (Over(), Top("metric", 40, title="metric")), (ALARMS,)), "heat map", 48, 16,
             drill="series",
         ),
@@ -103,7 +121,7 @@ MACHINE_PAGE = Dashboard(
         ),
         Panel(
             "kinds", "News by kind", "How many windows of the machine were news, by kind.",
-            Summary((COUNT,), (Over(), Top("kind", 5, title="kind")), (NEWS,)), "bars", 24,
+            Summary((COUNT,), (Over(), Top("kind", 7, title="kind")), (NEWS,)), "bars", 24,
         ),
         Panel(
             "series", "Series", "Each metric with its highest score, and its newest value beside the value expected.",
@@ -121,7 +139,7 @@ MACHINE_PAGE = Dashboard(
             Documents(NEWEST, (NEWS,)), "documents", 24, 16,
         ),
     ),
-    (MACHINE,),
+    (MACHINE, WORKLOAD),
 )  # fmt: skip
 
 SERIES_PAGE = Dashboard(
@@ -150,7 +168,7 @@ SERIES_PAGE = Dashboard(
         ),
         Panel(
             "kinds", "Verdicts by kind", "How many windows were judged, by kind of the verdict.",
-            Summary((COUNT,), (Over(), Top("kind", 7, title="kind"))), "bars", 24,
+            Summary((COUNT,), (Over(), Top("kind", 9, title="kind"))), "bars", 24,
         ),
         Panel(
             "newest", "Reasons", "The newest news of the series in words and figures.",
@@ -158,7 +176,7 @@ SERIES_PAGE = Dashboard(
             "documents", 48, 16,
         ),
     ),
-    (MACHINE, METRIC),
+    (MACHINE, METRIC, WORKLOAD),
     "now-45m",  # Kibana draws each window of 10 s in less than 50 minutes only
 )  # fmt: skip
 
@@ -175,7 +193,7 @@ LOGS_PAGE = Dashboard(
         ),
         Panel(
             "kinds", "News by kind", "How many windows of logs were news, by kind.",
-            Summary((COUNT,), (Over(), Top("kind", 5, title="kind")), (LOGS, NEWS)), "bars", 24,
+            Summary((COUNT,), (Over(), Top("kind", 7, title="kind")), (LOGS, NEWS)), "bars", 24,
         ),
         Panel(
             "by-machine", "Machines by score", "The machines whose logs are the most unusual.",
@@ -192,5 +210,5 @@ LOGS_PAGE = Dashboard(
             "documents", 48, 18,
         ),
     ),
-    (MACHINE,),
+    (MACHINE, WORKLOAD),
 )  # fmt: skip

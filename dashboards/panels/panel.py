@@ -44,10 +44,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Control:
-    """A list of the values of a field from which the reader of a dashboard chooses."""
+    """A list of the values of a field from which the reader of a dashboard chooses.
+
+    Args:
+        field: The field.
+        title: Title, as users see it.
+        optional: Whether there are documents without the field, which are shown until a value is chosen.
+    """
 
     field: str
     title: str
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,16 @@ from functools import cache
 from typing import Literal, get_args
 
 from dashboards.panels.query import Group, Groups, InIndices
-from pipelines.contracts.records import Incident, Novelty
+from engine.spec.record import Record
+from pipelines.contracts.records import Change, Incident, Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.version_names import FIRST
 
-Data = Literal["novelties", "written", "versions", "incidents"]
+Data = Literal["novelties", "written", "versions", "incidents", "changes"]
 """`novelties`: of the version that readers see; `written`: the same by the time of writing; `versions`: of all."""
+
+_OWN: dict[Data, type[Record]] = {"incidents": Incident, "changes": Change}
+"""The data that are no novelties, and the type of their records."""
 
 ALL_DATA: tuple[Data, ...] = get_args(Data)
 
@@ -27,17 +31,19 @@ class Site:
         versions: The versions of the chain that are compared.
         incidents: The alias through which incidents are read, with the namespace before it.
         window: Distance of the windows that are judged, as a duration of one unit such as ``10s``.
+        changes: The alias through which changes of the site are read, with the namespace before it.
     """
 
     alias: str = "novelties"
     versions: tuple[str, ...] = (FIRST, "v2")
     incidents: str = "incidents"
     window: str = "10s"
+    changes: str = "changes"
 
     def indices(self, data: Data) -> str:
         """The alias or the pattern of the indices of some data."""
-        if data == "incidents":
-            return self.incidents
+        if data in _OWN:
+            return self.incidents if data == "incidents" else self.changes
         return f"{self.alias}-*" if data == "versions" else self.alias
 
     def time_field(self, data: Data) -> str:
@@ -46,8 +52,8 @@ class Site:
 
     def title(self, data: Data) -> str:
         """The name under which users find the data."""
-        if data == "incidents":
-            return f"Newnormal {self.incidents}"
+        if data in _OWN:
+            return f"Newnormal {self.indices(data)}"
         words = {"novelties": "", "written": ", by time of writing", "versions": ", all versions"}
         return f"Newnormal {self.alias}{words[data]}"
 
@@ -63,7 +69,7 @@ class Site:
 @cache
 def field_types(data: Data) -> Mapping[str, str]:
     """The Elasticsearch type of each field of some data, by its dotted name; fields of open objects are left out."""
-    record = Incident if data == "incidents" else Novelty
+    record = _OWN.get(data, Novelty)
     types = dict(_flat(mapping(record)["properties"], ""))
     return types | {name: types[path] for name, path in getattr(record, "also_found_as", {}).items()}
 

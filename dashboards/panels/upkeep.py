@@ -37,7 +37,7 @@ HEALTH = Dashboard(
         Panel(
             "rate", "Documents by kind", "Documents by the time they were written. A gap means that nothing was news "
             "(with detector.emit = all: that nothing was written), a peak that a backlog was worked off.",
-            Summary((COUNT,), (Over("event.ingested"), Top("kind", 7, title="kind"))), "bars", 24, data="written",
+            Summary((COUNT,), (Over("event.ingested"), Top("kind", 9, title="kind"))), "bars", 24, data="written",
         ),
         Panel(
             "reporting", "Machines with documents over time", "Machines of which something was written, by the time of "
@@ -81,7 +81,7 @@ VERSIONS = Dashboard(
         ),
         Panel(
             "kinds", "Kinds", "News of each version, by kind.",
-            Summary((COUNT,), (Versions(), Top("kind", 5, title="kind")), (NEWS,)), "table", 24, data="versions",
+            Summary((COUNT,), (Versions(), Top("kind", 7, title="kind")), (NEWS,)), "table", 24, data="versions",
         ),
         Panel(
             "by-machine", "Machines", "Alarms of each version on the machines with the most alarms; `newnormal "

@@ -48,6 +48,7 @@ class SimulatorConfig:
         skewed: Share of machines whose clock is wrong, by up to ``skew`` milliseconds.
         skew: See ``skewed``.
         log_rate: Log lines per machine and step, on average.
+        alike: Whether all VMs are replicas behind a balancer, with loads that are nearly the same.
     """
 
     seed: int = 1
@@ -71,6 +72,7 @@ class SimulatorConfig:
     skewed: float = 0.05
     skew: int = 3_000
     log_rate: float = 0.2
+    alike: bool = False
 
     def __post_init__(self) -> None:
         shares = {name: getattr(self, name) for name in ("missing", "delayed", "late", "skewed")}
@@ -104,7 +106,7 @@ class SimulatorConfig:
             return "adds spare VMs to a host"
         if incident.type == "migration" and not (incident.others and incident.others[0] < self.hosts):
             return "moves a VM to a host"
-        if incident.type == "stuck" and not 0 <= incident.metric < self.metrics:
+        if incident.type in ("stuck", "fleet_shift") and not 0 <= incident.metric < self.metrics:
             return "there is no such metric"
         return "" if incident.end > incident.start else "ends before it starts"
 

@@ -22,11 +22,12 @@ class InjectedIncident:
         entity: Index of the affected machine (migration: the VM; vms_added: the host).
         start: Event time in epoch ms.
         end: Event time in epoch ms; of a state change: until when it is news (it lasts).
-        size: Factor on the load (spike, load_shift) or the latency (latency); growth of the memory (leak); lines a step
+        size: Factor on the load (spike, load_shift), the latency (latency; degradation: at its end, of 1 at its
+            start) or a metric (fleet_shift); growth of the memory (leak); lines a step
             (log_storm); strength (release: 1 the usual, 0 rolled back); not used otherwise.
-        metric: Index of the metric that is stuck.
+        metric: Index of the metric that is stuck (stuck) or changes (fleet_shift).
         others: Indices: the host moved to (migration), the VMs added (vms_added), the VMs that go down with their host
-            (outage; empty: those that were there at the start).
+            (outage; empty: those that were there at the start), the other machines of its role (fleet_shift).
         host: The host a VM is on at that time; -1: the one it was on at the start.
     """
 
@@ -87,11 +88,14 @@ class InjectedIncident:
             "new_message": ["logs"],
             "stuck": [metrics[self.metric].name],
             "latency": [metrics[LATENCY[role]].name],
+            "degradation": [metrics[LATENCY[role]].name],
             "leak": [metrics[MEMORY].name],
             "release": [metric.name for metric in metrics if metric.released != 1.0],
         }
         if self.type in single:
             return {self.entity: single[self.type]}
+        if self.type == "fleet_shift":
+            return {machine: [metrics[self.metric].name] for machine in (self.entity, *self.others)}
         loaded = {kind: [m.name for m in METRICS[kind][:count] if m.follows_load] for kind in Role}
         if self.type == "migration":
             return {self.on(topology): loaded[Role.HOST], self.others[0]: loaded[Role.HOST]}

@@ -28,6 +28,8 @@ class Load:
         self._slow, self._fast = (max(2, period // config.step) for period in (_SLOW, _FAST))
         vms = np.arange(topology.hosts, topology.size)[:, None]
         uniform, normal = self._noise.uniform, self._noise.normal
+        self._own = vms if config.alike else None
+        vms = np.full_like(vms, topology.hosts) if config.alike else vms  # the same random numbers for all
         self._numbers = vms
         self._base = 0.3 * np.exp(0.25 * normal("base", vms))
         self._amplitude = 0.15 + 0.3 * uniform("amplitude", vms)
@@ -73,6 +75,8 @@ class Load:
         rough = 0.05 * self._noise.smooth("slow", self._numbers, steps, self._slow)
         rough += 0.06 * self._noise.smooth("fast", self._numbers, steps, self._fast)
         out: Floats = self._base * (1 + self._amplitude * daily) * (1 - self._weekend * weekend) * np.exp(rough)
+        if self._own is not None:
+            out = out * np.exp(0.04 * self._noise.smooth("own", self._own, steps, self._fast))
         return out
 
     def _on_vm(

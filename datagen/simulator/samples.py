@@ -120,6 +120,12 @@ class Samples:
                         of(incident.entity, index)[first:] = metric.released**incident.size
             elif incident.type == "latency" and first < last:
                 of(incident.entity, LATENCY[role])[first:last] *= incident.size
+            elif incident.type == "degradation" and first < last:
+                done = (time[first:last] - incident.start) / (incident.end - incident.start)
+                of(incident.entity, LATENCY[role])[first:last] *= 1 + (incident.size - 1) * done
+            elif incident.type == "fleet_shift" and first < len(time):
+                for machine in (incident.entity, *incident.others):
+                    of(machine, incident.metric)[first:] *= incident.size
             elif incident.type == "leak" and first < last:
                 done = (time[first:last] - incident.start) / (incident.end - incident.start)
                 of(incident.entity, MEMORY)[first:last] *= 1 + incident.size * done

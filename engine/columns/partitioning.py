@@ -1,5 +1,7 @@
 """The shard and the topic partition of a key: CRC-32, as in librdkafka's `consistent` partitioner.
 
+Of a generated name (`engine.columns.replicas`) that of the set of replicas is hashed, so that they are in one place.
+
 If the number of partitions is a multiple of the number of shards, each partition is written by one shard only.
 """
 
@@ -14,16 +16,17 @@ import polars as pl
 import pyarrow as pa
 
 from engine.columns.dictionaries import whole
+from engine.columns.replicas import replicas_of
 
 
-@lru_cache(maxsize=1 << 20)
+@lru_cache(maxsize=1 << 17)
 def crc32(key: str) -> int:
-    """CRC-32 of the UTF-8 bytes.
+    """CRC-32 of the UTF-8 bytes of a key, or of the set of replicas that it belongs to.
 
-    >>> crc32("host-1") % 4 == zlib.crc32(b"host-1") % 4
-    True
+    >>> crc32("host-1") == zlib.crc32(b"host-1"), crc32("shop/cart-7d4b9c6f5-x2x7p") == zlib.crc32(b"shop/cart")
+    (True, True)
     """
-    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+    return zlib.crc32((replicas_of(key) or key).encode("utf-8", "surrogatepass"))
 
 
 def slots(keys: pa.ChunkedArray | pl.Series, n: int) -> npt.NDArray[np.int64]:

@@ -18,7 +18,8 @@ _DIGITS = r"^[0-9]{1,16}$"
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]{1,9})?"
 _PLAIN = rf"^{_MOMENT}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?$"
 _UNZONED = rf"^({_MOMENT})$"
-_EPOCH_MS, _BEGINS = re.compile(_DIGITS), re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:")
+_EPOCH_MS, _BEGINS = re.compile(_DIGITS), re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
+_LEAP = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:)60")
 _MS = timedelta(milliseconds=1)
 
 
@@ -41,12 +42,14 @@ def instant(text: str) -> int:
     Raises:
         ValueError: The text is no time.
 
-    >>> instant("2026-11-21T01:00+01:00"), instant("1795219200000")
-    (1795219200000, 1795219200000)
+    >>> instant("2026-11-21T01:00+01:00"), instant("1795219200000"), instant("2016-12-31t23:59:60z")
+    (1795219200000, 1795219200000, 1483228800000)
     """
     if _EPOCH_MS.match(text):
         return int(text)
     if not _BEGINS.match(text):
         raise ValueError("no time")
-    when = datetime.fromisoformat(text)
-    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MS
+    # RFC 3339 allows small letters; a leap second is the first second after it, as in all counts of seconds
+    plain, leaps = _LEAP.subn(r"\g<1>59", text)
+    when = datetime.fromisoformat(plain.upper())
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MS + 1000 * leaps

@@ -21,7 +21,7 @@ from engine.formats.instants import ACCEPTED, instant, instants
 from engine.formats.refusals import explain, misspelt, near, unknown
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
-from engine.spec.record import Record, TimeMs, unwrap
+from engine.spec.record import Record, TimeMs, Without, unwrap
 
 _SMALLEST, _CUTS = 64, 8
 _DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Int64, float: pl.Float64, str: pl.String}
@@ -297,6 +297,7 @@ def _checks(record: type[Record]) -> list[pl.Expr]:
             size = column.str.len_bytes()
             checks += [size >= m.min_length for m in info.metadata if hasattr(m, "min_length")]
             checks += [size <= m.max_length for m in info.metadata if hasattr(m, "max_length")]
+            checks += [~column.str.contains(m.pattern) for m in info.metadata if isinstance(m, Without)]
             checks.append(size >= 0)
     return checks
 

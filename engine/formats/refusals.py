@@ -51,7 +51,10 @@ def explain(error: ValidationError, record: type[Record], names: Collection[str]
 
 def _why(wrong: ErrorDetails, record: type[Record]) -> str:
     offending = wrong["input"]
-    shown = repr(str(offending)[:_LONGEST])
+    try:
+        shown = repr(str(offending)[:_LONGEST])
+    except RecursionError:
+        shown = "what is nested too deeply to be shown"
     fields = {info.alias or name: info for name, info in record.model_fields.items()}
     marks = fields[str(wrong["loc"][0])].metadata if str(wrong["loc"][0]) in fields else []
     instant = isinstance(offending, int | float) and any(isinstance(mark, TimeMs) for mark in marks)

@@ -1,4 +1,4 @@
-"""Estimates the size of the messages of topics from a few of them."""
+"""Tells how many messages topics have, and estimates their size from a few of them."""
 
 from __future__ import annotations
 
@@ -36,3 +36,14 @@ def mean_sizes(bootstrap: str, topics: Sequence[str]) -> dict[str, float]:
     for message in between(bootstrap, {place: (at, min(end, at + _SAMPLE)) for place, (at, end) in middles.items()}):
         sizes[message.topic() or ""].append(len(message.value() or b""))
     return {topic: sum(sampled) / len(sampled) for topic, sampled in sizes.items()}
+
+
+def messages_in(bootstrap: str, topics: Sequence[str]) -> int:
+    """How many messages some topics have together; one that does not exist has none.
+
+    Raises:
+        KafkaException: The broker does not answer.
+        TimeoutError: The answer took too long.
+    """
+    offsets = KafkaOffsets(bootstrap, sorted(partition_counts(bootstrap, topics)))
+    return sum(offsets.ends().values()) - sum(offsets.starts().values()) if offsets.topics else 0

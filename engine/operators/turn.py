@@ -107,7 +107,10 @@ class Logic(ABC):
         return self.state
 
     def needs(self) -> Sequence[str]:
-        """The columns of the records that it reads, which are checked when the job is built; by default not stated."""
+        """The columns of the records that it reads, which are checked when the job is built; by default not stated.
+
+        Of one that is stated, records that a version without it had held back have null.
+        """
         return ()
 
     @abstractmethod

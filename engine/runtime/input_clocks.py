@@ -32,7 +32,9 @@ class InputClocks:
         snapshot = snapshot or {}
         kept = snapshot.get("inputs", [snapshot])
         kept = [*kept, *({} for _ in inputs[len(kept) :])]
-        self.trackers = [WatermarkTracker.restore(s.watermark, was) for s, was in zip(inputs, kept, strict=False)]
+        self.trackers = [
+            WatermarkTracker.restore(s.watermark, was, s.formats) for s, was in zip(inputs, kept, strict=False)
+        ]
         self.by_clock = any(source.clock == "processing" for source in inputs)
         self.watermark: int = self.clock if self.by_clock else snapshot.get("watermark", NEVER)
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from engine.columns.arrays import Ints
 from engine.runtime import reading
-from engine.runtime.known_keys import KnownKeys
 from engine.spec.decoder import Messages
 from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
 from engine.spec.log_place import COLUMNS
+from engine.state.known_keys import KnownKeys
 from engine.state.segments import Segments
 from engine.watermarks import Marker
 

@@ -15,7 +15,8 @@ class Message:
     topic: str
     partition: int
     key: bytes
-    value: bytes
+    value: bytes | None
+    """``None``: a tombstone, which deletes the key in a compacted topic."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Outgoing:
         topic: The topic.
         partition: The partition.
         keys: Binary array of keys; an empty key means no key.
-        values: Binary array of values, of the same length.
+        values: Binary array of values, of the same length; null: see `Message.value`.
 
     >>> list(Outgoing.of("a", 0, [b"1"]))
     [Message(topic='a', partition=0, key=b'', value=b'1')]

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from engine.columns.partitioning import slots
 from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
-from engine.runtime.known_keys import KnownKeys
 from engine.spec.decoder import ROW, Decoded, Messages
 from engine.spec.duration import NEVER
 from engine.spec.log_place import COLUMNS, HIDDEN, Times, before_each, placed
@@ -18,6 +17,7 @@ from engine.spec.most_keys import CODE, MostKeys
 from engine.spec.source import Source
 from engine.spec.steps import apply
 from engine.spec.too_large import refusal, stand_ins
+from engine.state.known_keys import KnownKeys
 from engine.watermarks import Marker
 
 LARGEST = 1e150
@@ -165,7 +165,7 @@ def checked(
     bad = wrong | broken | astray
     beyond = np.zeros(len(rows), bool)
     if source.most_keys and keys:
-        beyond = keys.beyond(source.most_keys, messages.topic, messages.partition, records, ~bad)
+        beyond = keys.beyond(source.most_keys, messages.topic, messages.partition, records, ~bad, times)
     if not bad.any() and not beyond.any():
         return records, []
     refused: dict[tuple[int, str], tuple[str, list[int]]] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.runtime import known_keys
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
+from engine.state import known_keys
 from engine.state.rescaling import Rescaling
 from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build

@@ -21,7 +21,7 @@ from engine.columns.dictionaries import compact, whole
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.formats.json_lines import to_json_lines
-from engine.runtime.beyond_letters import beyond_letters
+from engine.runtime.beyond_letters import beyond_letters, refused_letters
 from engine.runtime.input_clocks import InputClocks
 from engine.runtime.intake import Intake
 from engine.runtime.messages import Message, Outgoing
@@ -83,7 +83,7 @@ class Stats:
     @classmethod
     def of(cls, message: Message) -> Stats:
         """Inverse of `message`."""
-        return cls(**orjson.loads(message.value))
+        return cls(**orjson.loads(message.value or b""))
 
     @classmethod
     def of_all(cls, portions: Sequence[Stats]) -> Stats:
@@ -117,7 +117,8 @@ class ShardOperator:
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock, in_log))
         kept.notes["watermark"] = clocks.snapshot()
         written, beyond = set_apart(results.records)
-        dead = [*intake.dead, *beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)]
+        dead = [*intake.dead, *refused_letters(self.job, results.refused, clocks.clock)]
+        dead += beyond_letters(self.job, [*results.beyond, beyond], clocks.clock)
         passed = self.grid.last(now)
         moved = passed > self.grid.last(before)
         for output, records in routed(self.job, written, results.aside):
@@ -225,6 +226,10 @@ def encode(
         where = pl.Series("__p", slots(records[by], output.partitions))
         if output.format == "json":
             lines = to_json_lines(records, output.record)
+            if output.key and (deleted := _deleted(output, records)).any():
+                lines = pl.DataFrame({"line": lines, "deleted": deleted}).select(
+                    pl.when(~pl.col("deleted")).then("line")
+                )["line"]
             records = pl.DataFrame([_message_keys(output, records).alias("key"), lines.alias("line")])
         parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
         rows = {int(p): part for (p,), part in parts.items()}
@@ -240,6 +245,14 @@ def encode(
             piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
             writer_watermark = watermark if i == pieces - 1 else NEVER
             yield Outgoing.of(output.topic, partition, [columnar.encode(piece, writer_watermark)])
+
+
+def _deleted(output: Output, records: pl.DataFrame) -> pl.Series:
+    """Which records delete their key: all columns but those of the key are null."""
+    others = [
+        pl.col(name).is_null() for name in output.record.model_fields if name in set(records.columns) - {*output.key}
+    ]
+    return records.select(pl.all_horizontal(others) if others else pl.lit(False)).to_series()
 
 
 def _message_keys(output: Output, records: pl.DataFrame) -> pl.Series:

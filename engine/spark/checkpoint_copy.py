@@ -19,6 +19,7 @@ from pathlib import Path
 
 from engine.files import recovered
 from engine.spark.checkpoint_offsets import last_committed, offsets_of
+from engine.spark.checkpoint_topics import IDS
 from engine.spark.hadoop_path import HadoopPath, files
 from engine.spec.errors import NewnormalError
 from engine.state import initial
@@ -26,7 +27,7 @@ from engine.state import initial
 _TRIES, _PAUSE_SECONDS = 8, 0.25
 _APART = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 """Errors of a hard link that a copy does not have, e.g. between file systems."""
-_SMALL = ("metadata", "layout.json", "job.json", "settings.json")
+_SMALL = ("metadata", "layout.json", "job.json", "settings.json", IDS)
 """Files that are written again in place, so they are copied."""
 _SCHEMA = re.compile(r'[A-Za-z][A-Za-z0-9+.-]+:/[^"]*?(/state/\d+/_stateSchema/)')
 """The address of a schema in the metadata of an operator."""

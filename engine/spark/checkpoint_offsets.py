@@ -45,6 +45,16 @@ def next_offsets(checkpoint: Path) -> Offsets:
     return {(topic, int(p)): offset for topic, offsets in committed.items() for p, offset in offsets.items()}
 
 
+def standing_files(checkpoint: Path) -> list[Path]:
+    """Spark's files that say where a job goes on: those of planned micro-batches, and last that of the one before."""
+    done = last_committed(checkpoint)
+    files = [
+        checkpoint / "offsets" / str(n) for n in sorted(_numbers(checkpoint / "offsets"), reverse=True) if n >= done
+    ]
+    begin = checkpoint / "sources" / "0" / "0"
+    return [*files, begin] if done < 0 and begin.exists() else files
+
+
 def initial_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
     """The offsets at which Spark's Kafka source began with a new checkpoint; empty if it has not begun."""
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 from pyspark.sql import SparkSession
 
-from engine.kafka import continuation
+from engine.kafka import continuation, retained
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.exactly_once import LEDGER_TOPIC
@@ -23,6 +23,7 @@ from engine.kafka.heartbeat_sender import HeartbeatSender
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
 from engine.spark.checkpoint_place import checkpoint_place
+from engine.spark.checkpoint_topics import settle, standings
 from engine.spark.failure import reason, slow_start
 from engine.spark.module_path import share_module_path
 from engine.spark.query import Listener, Runtime, start
@@ -33,6 +34,9 @@ from engine.spec.job import Job
 
 _LOOK_SECONDS = 1.0
 _SLOW_STARTS = 5
+_ACCEPTED = (
+    "another name for the job, whose topic and state begin anew; or `newnormal run FILE`, which may leave them out"
+)
 log = structlog.get_logger()
 
 
@@ -65,9 +69,10 @@ def run(
         NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``ALREADY_RUNNING`` if another process runs one of
             them, by this function or by `newnormal run`; ``SHARDS_FIXED``, ``JOB_CHANGED`` or ``STATE_FORMAT`` if a
             checkpoint was made with something else; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job has written
-            before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails; ``CHECKPOINT_PLACE`` if the state is to
-            lie at an address without an authority or a path; ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or
-            ``WORKERS_UNFIT`` if a cluster cannot run the jobs.
+            before and its checkpoint is gone; ``OFFSETS_MISSING`` if Kafka no longer has what one must read next;
+            ``QUERY_FAILED`` if a job fails; ``CHECKPOINT_PLACE`` if the state is to lie at an address without an
+            authority or a path; ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or ``WORKERS_UNFIT`` if a cluster
+            cannot run the jobs.
     """
     names = [job.name for job in jobs]
     if doubled := {name for name in names if names.count(name) > 1}:
@@ -83,6 +88,10 @@ def run(
         ensure_topics(kafka, {LEDGER_TOPIC: {}}, 1, replication)
         outputs = {job.name: [output.topic for output in job.outputs if output != job.dead] for job in jobs}
         continuation.check(kafka, "", LEDGER_TOPIC, runtime.checkpoints, outputs, False)
+        stand = standings(runtime.checkpoints, {job.name: job.topics for job in jobs})
+        goes_on, ids = retained.check(kafka, runtime.checkpoints, stand, "fail", _ACCEPTED)
+        for job in jobs:
+            settle(runtime.checkpoints / job.name, job.topics, goes_on.get(job.name, {}), ids)
         ready = [bound(job, kafka) for job in jobs]
         beats = HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)}))
         with _session(jars, state, shards * len(jobs)) as spark, beats:

@@ -23,7 +23,8 @@ class Output:
         partitions: How many partitions the topic has.
         by: The column whose hash decides a record's partition; empty: the first one of the record type's identity.
         key: Columns that make up the key of a JSON message, as a JSON object; of a compacted topic, Kafka keeps the
-            last message of each key. Empty: the key is the text of the column that decides the partition.
+            last message of each key. A record whose other columns are all null becomes a message without a value (a
+            tombstone), which deletes the key. Empty: the key is the text of the column that decides the partition.
 
     Raises:
         NewnormalError: ``OUTPUT_MISFIT`` if there is no column by which the topic is partitioned; ``CHOICE_INVALID``.

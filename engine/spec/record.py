@@ -5,14 +5,17 @@ A field's Python name is its column name; its alias is its name in JSON (ECS or 
 
 from __future__ import annotations
 
+import re
 import types
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import orjson
 import pyarrow as pa
-from pydantic import AllowInfNan, BaseModel, ConfigDict, Field
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
 
 from engine.spec.columns import require
 from engine.spec.errors import NewnormalError
@@ -28,6 +31,28 @@ class Text:
 
 class Low:
     """Marks a ``str`` field of few distinct values: dictionary-encoded in the columnar log."""
+
+
+@dataclass(frozen=True)
+class Without:
+    """Marks a ``str`` field that must not match a pattern anywhere.
+
+    Args:
+        pattern: The pattern, as Polars and Python both read it.
+        why: What is wrong with a text that matches.
+    """
+
+    pattern: str
+    why: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the field, with the check."""
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, text: str) -> str:
+        if re.search(self.pattern, text):
+            raise ValueError(self.why)
+        return text
 
 
 Instant = Annotated[int, TimeMs(), Field(ge=-(2**53), le=2**53)]

@@ -38,8 +38,13 @@ def write(checkpoint: Path, shards: Sequence[Mapping[str, bytes]], offsets: Offs
         columns = [pa.array(list(segments), pa.string()), pa.array(list(segments.values()), pa.large_binary())]
         with pa.OSFile(str(_file(folder, shard)), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+    begin_at(checkpoint, offsets)
+
+
+def begin_at(checkpoint: Path, offsets: Offsets) -> None:
+    """Writes where a checkpoint with an initial state begins to read."""
     rows = [[topic, partition, offset] for (topic, partition), offset in sorted(offsets.items())]
-    (folder / _OFFSETS).write_text(json.dumps(rows))
+    (checkpoint / FOLDER / _OFFSETS).write_text(json.dumps(rows))
 
 
 def offsets(checkpoint: Path) -> Offsets | None:

@@ -90,6 +90,13 @@ class Rescaling:
                 if value is not None:
                     state.put(name, value)
 
+    def same_log(self, name: str) -> None:
+        """Copies a log that is the same in all shards, but for what some have read of it already."""
+        for _, state, sources in self.shards():
+            log, target = PartLog(sources[0], name), PartLog(state, name)
+            for part in log.parts:
+                target.append(log.read(part), part.mark, part.rows)
+
     def note(self, name: str, merged: Callable[[list[Any]], Any]) -> None:
         """Makes a note of each new shard from those of its sources that have it."""
         for shard, state in enumerate(self.after):

@@ -47,18 +47,20 @@ class Written:
                 written.stats.append(stats)
                 written.watermark = stats.watermark if stats.shard == 0 else written.watermark
             elif message.topic == job.output.topic:
-                written.rows += _rows(job.output, message.value)
+                written.rows += _rows(job.output, message)
             elif job.late and message.topic == job.late.topic:
-                written.late += _rows(job.late, message.value)
+                written.late += _rows(job.late, message)
             elif message.topic == job.dead.topic:
-                written.dead.append(json.loads(message.value))
+                written.dead.append(json.loads(message.value or b""))
             for side in job.side:
                 if message.topic == side.output.topic:
-                    written.side.setdefault(side.name, []).extend(_rows(side.output, message.value))
+                    written.side.setdefault(side.name, []).extend(_rows(side.output, message))
         return written
 
 
-def _rows(output: Output, value: bytes) -> list[Row]:
+def _rows(output: Output, message: Message) -> list[Row]:
+    """The records of a message; of a tombstone its key."""
+    value = message.value or message.key
     if output.format == "json":
         return [json.loads(value)]
     rows: list[Row] = columnar.decode(value, output.record.arrow_schema())[0].to_pylist()

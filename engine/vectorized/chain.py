@@ -15,7 +15,7 @@ from engine.state.segments import ShardState
 from engine.vectorized.beyond import set_apart
 from engine.vectorized.build import build
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.processor import Processor, Refused, Results, StateCounts
 
 
 class PassThroughProcessor(Processor):
@@ -55,7 +55,7 @@ class ChainedProcessors(Processor):
                 part.ahead = ahead
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        late, held, aside, beyond = [], [], [], []
+        late, held, aside, beyond, refused = [], [], [], [], list[Refused]()
         for number, part in enumerate(self.parts):
             batch, untimed = self._timed(batch, number)
             late += [untimed] if untimed.height else []
@@ -69,10 +69,11 @@ class ChainedProcessors(Processor):
                 batch = batch.filter(pl.col(SIDE).is_null()).drop(SIDE)
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
+            refused += results.refused
         if filled := [part for part in aside if part.height]:
             batch = pl.concat([*([batch] if batch.height else []), *filled], how="diagonal_relaxed")
         lost = pl.concat(late, how="diagonal_relaxed") if late else None
-        return Results(batch, lost, StateCounts.combined(held), beyond=beyond)
+        return Results(batch, lost, StateCounts.combined(held), beyond=beyond, refused=refused)
 
     def _timed(self, batch: pl.DataFrame, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The records with an event time, and those that a step between two operators has left without one."""

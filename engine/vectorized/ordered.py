@@ -9,6 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from engine.operators.ordered import EventTimeOrdered
+from engine.spec.duration import END_OF_TIME
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.state.part_log import Part, PartLog
@@ -26,14 +27,22 @@ class Waiting:
     The records of each micro-batch are a part of their own. A part is read when one of its records is due, or when
     there are too many parts. So the cost of a micro-batch follows its records, not those that wait.
 
-    State: the log ``held``; the mark of a part is the instant at which its first record is due.
+    State: the log ``held``, or another; the mark of a part is the instant at which its first record is due.
 
     Args:
         state: The state of the shard.
+        name: Name of the log.
+        near: Of a part with more than twice as many records so many that are due first become one of their own, so that
+            what is read long before its time is not read again each time that some of it is due; ``None``: none.
     """
 
-    def __init__(self, state: ShardState) -> None:
-        self.log = PartLog(state, "held")
+    def __init__(self, state: ShardState, name: str = "held", near: int | None = None) -> None:
+        self.log, self._near = PartLog(state, name), near
+
+    @property
+    def first(self) -> int:
+        """The instant at which the first of the records is due; `END_OF_TIME` if none waits."""
+        return min(self.log.marks, default=END_OF_TIME)
 
     def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
         """Adds a batch; returns all records that are due at ``now``, in any order."""
@@ -50,7 +59,11 @@ class Waiting:
             if not read and len(self.log.parts) >= MOST_PARTS:
                 parts = self.log.fewest_neighbours()
                 self._replace(parts, _concat([*map(self._records, parts)]))
-            self._replace(read, rest)
+            near = len(rest) if self._near is None or len(rest) <= 2 * self._near else self._near
+            rest = rest if near == len(rest) else rest.sort(DUE)
+            self._replace(read, rest[:near])
+            if near < len(rest):
+                self._replace([], rest[near:])
         return ready.drop(DUE)
 
     def _records(self, part: Part) -> pl.DataFrame:

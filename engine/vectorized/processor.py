@@ -40,6 +40,23 @@ class StateCounts:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """Records that an operator has not taken in.
+
+    Attributes:
+        records: The records, at least one.
+        code: Stable code of the reason.
+        reason: What is wrong and what is accepted.
+        slot: The slot of their keys.
+    """
+
+    records: pl.DataFrame
+    code: str
+    reason: str
+    slot: int
+
+
+@dataclass(frozen=True)
 class Results:
     """The output of a processor for a micro-batch.
 
@@ -50,6 +67,7 @@ class Results:
         aside: The results of side outputs, by name.
         beyond: Results that their type cannot hold, see `engine.vectorized.beyond`; those of the last operator are
             among ``records``.
+        refused: Records that were not taken in.
     """
 
     records: pl.DataFrame
@@ -57,6 +75,7 @@ class Results:
     held: StateCounts = StateCounts()
     aside: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     beyond: Sequence[pl.DataFrame] = ()
+    refused: Sequence[Refused] = ()
 
 
 class Processor(ABC):

@@ -93,6 +93,8 @@ class Sequences:
 
         @cache
         def exact(name: str) -> Values:
+            if name not in ordered.columns and name in self.logic.needs():  # records that an earlier version held back
+                return np.full(ordered.height, None, object)
             return objects(ordered[name].to_list())
 
         for at in rounds(codes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
@@ -60,9 +60,12 @@ class WatermarkTracker:
         return {"watermark": self.watermark, "clocks": rows, "silent": self.silent}
 
     @classmethod
-    def restore(cls, config: WatermarkStrategy, snapshot: dict[str, Any]) -> WatermarkTracker:
-        """Inverse of `snapshot`."""
-        clocks = {(topic, p): PartitionClock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
+    def restore(
+        cls, config: WatermarkStrategy, snapshot: dict[str, Any], topics: Container[str] | None = None
+    ) -> WatermarkTracker:
+        """Inverse of `snapshot`; only with the clocks of some topics: one that is no longer read holds nothing up."""
+        rows = snapshot.get("clocks", [])
+        clocks = {(topic, p): PartitionClock(*rest) for topic, p, *rest in rows if topics is None or topic in topics}
         return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("silent", False))
 
 

@@ -15,6 +15,7 @@ class Step(NamedTuple):
         gap: Milliseconds since the value before, at least 0.
         local: Milliseconds on the wall clock at the end of the window, as if they were an epoch.
         weekend: Whether the day counts as one of a weekend.
+        known: Values that what is known rests on: those seen, or for a replica its own and what it inherited.
     """
 
     value: float
@@ -23,6 +24,7 @@ class Step(NamedTuple):
     gap: float
     local: int
     weekend: bool
+    known: float
 
 
 class Lesson(NamedTuple):

@@ -65,16 +65,24 @@ def _on_axis(prior: Prior, unit: float) -> Prior:
 
 
 @kernel
-def predict_log_level(log_level: Record, step: Step, peers: Prior) -> StudentT:
-    """The view of the level on asinh(value / unit); see `predict_level` for the arguments."""
+def predict_log_level(log_level: Record, step: Step, peers: Prior, on_axis: Prior) -> StudentT:
+    """The view of the level on asinh(value / unit).
+
+    Args:
+        log_level: The columns of the level.
+        step: The value, and what is known of it.
+        peers: What the same metric of other machines lets expect.
+        on_axis: What is known of it on this axis; variance 0: nothing.
+    """
     unit = unit_so_far(log_level, step.value) or 1.0
     statistics = _statistics(log_level, step.value, unit)
     floor = step.resolution / (unit * math.cosh(min(abs(statistics.mean), _LARGEST_PLACE)))
-    prior = (
-        _on_axis(peers, unit)
-        if peers.variance > 0
-        else vague(statistics.mean, min(abs(statistics.mean), 1.0), step.seen)
-    )
+    if on_axis.variance > 0:
+        prior = on_axis
+    elif peers.variance > 0:
+        prior = _on_axis(peers, unit)
+    else:
+        prior = vague(statistics.mean, min(abs(statistics.mean), 1.0), step.seen)
     return predictive(statistics, prior, max(floor, _FINEST), unit)
 
 

@@ -20,12 +20,13 @@ NONE, SEVERAL = -1, -2
 """In place of a row: the machine of a series is not known yet; a machine has several series."""
 
 ABSENCE = record_type(
-    [*((name, np.int64) for name in ("series", "entity", "onset", "length")), ("evidence", np.float64)]
+    [*((name, np.int64) for name in ("series", "entity", "onset", "length", "last", "due")), ("evidence", np.float64)]
 )
 """An absence to announce, as a record.
 
 ``series``: its row in the state, -1 if the whole machine is absent; ``entity``: row of the machine; ``onset``: end of
-the first missing window, epoch milliseconds; ``length``: of a window, milliseconds; ``evidence``: nats.
+the first missing window, epoch milliseconds; ``length``: of a window, milliseconds; ``last``: end of the last window;
+``due``: when the absence became certain; ``evidence``: nats.
 """
 
 
@@ -140,6 +141,7 @@ class Absence:
 def _announce(silence: Silence, heard: Record, series: int, entity: int, absence: Record) -> None:
     absence.series, absence.entity = series, entity
     absence.onset, absence.length = missing(heard), heard.length
+    absence.last, absence.due = heard.last, due(silence, heard)
     absence.evidence = nats_of_silence(silence, heard)
 
 

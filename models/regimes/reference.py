@@ -124,3 +124,15 @@ def is_grown(regime: Record) -> bool:
 def move(state: Rows, by: Array) -> None:
     """Takes what lies so far from the present level, on the axis, for it; shape (n,)."""
     state["level"], state["drift"] = state["level"] + by, state["drift"] + by
+
+
+def begin_reference(state: Rows, place: Array, spread: Array) -> None:
+    """Lets new series expect what others are, as if their last value had been that; shape (n,).
+
+    Args:
+        state: The columns of the series.
+        place: Where values lie on the axis.
+        spread: Standard deviation about it.
+    """
+    state["level"] = state["last"] = place
+    state["spread"] = spread

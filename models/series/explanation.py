@@ -24,7 +24,7 @@ _TRACE = 1e-100
 EXPERTS = ("level", "log_level", "hour")
 CONTEXT = (
     *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for", "days"),
-    *("before", "level", "known"),
+    *("before", "level", "known", "inherited"),
 )
 """Names in the context of a verdict, see `write_context`."""
 
@@ -72,19 +72,22 @@ def write_context(
     number: below), ``run_for``, milliseconds since the first of these, and whether all of them were ``ordinary``:
     within their bands; ``same_for``, milliseconds since the first value in a row that was exactly this one; ``days``:
     whether that hour is known of two such days. Of a change: the value ``before`` it and the ``level`` since, and
-    ``known``: 1 where that is one of a regime before.
+    ``known``: 1 where that is one of a regime before. ``inherited``: how many values those of its predecessors are
+    worth to a replica that goes on where they are.
     """
     context = verdict.context
     for at in range(len(CONTEXT)):
         context[at] = math.nan
     if (kind in (_NORMAL, _LEARNING)) and not decision.inside:
         return
-    context[0], context[1] = step.seen, 0.0
+    context[0], context[1] = step.known - series.birth.worth, 0.0
     if series.past.extent[0] != NEVER:
         context[1] = observation.time - series.past.extent[0]
         context[2], context[3] = series.past.extent[1], series.past.extent[2]
     context[4], context[5], context[6] = past.run, observation.time - past.run_since, 1.0 if past.ordinary else 0.0
     context[7] = observation.time - past.same_since
+    if series.birth.worth > 0:
+        context[12] = series.birth.worth
     context[8] = 1.0 if several_days(series.days, step.local, step.weekend) else 0.0
     if decision.concerned and (decision.turned == _STATE_CHANGE or kind == _NEW_NORMAL):
         context[9] = value(current.place - decision.expected.off, unit)

@@ -34,13 +34,14 @@ from models.regimes.incident import CurrentValue
 from models.regimes.reference import expect
 from models.regimes.regimes import Decision, decide, is_same
 from models.series.alarm import Ranked, counts, stuck_from, weigh_news
+from models.series.birth import values_known
 from models.series.course import Course
 from models.series.explanation import CONTEXT, EXPERTS, shown, write_context, write_experts
 from models.series.feedback import worth_of
 from models.series.kinds import Appraisal, News, news_of
 from models.series.mixture import Mixture, ends, middle, mixture_of, surprise
 from models.series.past import Lived, lived_through
-from models.series.peers import peers_prior
+from models.series.peers import peers_log_prior, peers_prior
 from models.verdicts import Kind
 
 _COARSE = 1e-6
@@ -130,7 +131,7 @@ class Judgement(NamedTuple):
 
 
 @kernel
-def _step_of(series: Record, observation: Record) -> tuple[Step, Range]:
+def _step_of(config: Record, series: Record, observation: Record) -> tuple[Step, Range]:
     """What is known of a series before its value is judged, and the value."""
     seen, present = series.seen, series.level.mean
     if math.isfinite(observation.value):
@@ -140,7 +141,8 @@ def _step_of(series: Record, observation: Record) -> tuple[Step, Range]:
     resolution = max(_COARSE * size, SMALLEST)
     gap = float(max(observation.time - series.time, 0)) if seen > 0 else 0.0
     weekend = observation.day_off or is_weekend(observation.local)
-    return Step(present, seen, resolution, gap, observation.local, weekend), lived
+    known = values_known(series.birth, seen, config.learning)
+    return Step(present, seen, resolution, gap, observation.local, weekend, known), lived
 
 
 @kernel
@@ -148,9 +150,8 @@ def _mixture(series: Record, step: Step) -> Mixture:
     peers = peers_prior(series.peers, step.seen)
     level = predict_level(series.level, step, peers)
     weights = (float(series.level.log_weight), float(series.log_level.log_weight), float(series.hour.log_weight))
-    return mixture_of(
-        level, predict_log_level(series.log_level, step, peers), predict_hour(series.hour, step, level), weights
-    )
+    log_level = predict_log_level(series.log_level, step, peers, peers_log_prior(series.peers, step.seen))
+    return mixture_of(level, log_level, predict_hour(series.hour, step, level), weights)
 
 
 @kernel
@@ -199,7 +200,7 @@ def judge(constants: Record, series: Record, company: Company, observation: Reco
         verdict: A record of `VERDICT`; written.
     """
     config, valid = constants.config, math.isfinite(observation.value)
-    step, lived = _step_of(series, observation)
+    step, lived = _step_of(config, series, observation)
     seen, present, mixture = step.seen, step.value, _mixture(series, step)
     band = _band(constants, series, observation.samples, step, mixture, lived)
 
@@ -212,14 +213,16 @@ def judge(constants: Record, series: Record, company: Company, observation: Reco
     changed = compressed(leap.surprise)
     trust = min(seen / config.learning, 1.0) if valid else 0.0
     by_point, by_window = point * trust, tail_evidence(constants.calibration, series.window, lasting) * trust
-    by_record = record_evidence(config, lived, present, seen, step.resolution) * trust
+    by_record = record_evidence(config, lived, present, step.known, step.resolution) * trust
     by_change = tail_evidence(constants.calibration, series.change.tail, changed) * trust
     worth = worth_of(constants.feedback, series.feedback)
     weight = worth * weigh(
         by_point, config.weight_change * by_change, config.weight_window * by_window, config.weight_record * by_record
     )
-    lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
-    by_rank = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
+    lingering = linger(
+        constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, step.known
+    )
+    by_rank = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, step.known)
 
     unit = unit_so_far(series.log_level, present)
     spot = place(present, unit)

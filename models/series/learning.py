@@ -20,6 +20,7 @@ from models.records import Record
 from models.regimes.again import learn_again
 from models.regimes.regimes import conclude_regime, learn_regime
 from models.series.before_outage import keep, restore
+from models.series.birth import learn_birth
 from models.series.feedback import learn_feedback
 from models.series.judging import Judgement
 from models.series.mixture import densities, reweigh
@@ -85,6 +86,7 @@ def learn(constants: Record, series: Record, observation: Record, judgement: Jud
         series.before.level.count = -1.0
     learn_past(series.past, judgement.past, observation.time, step.value)
     learn_days(series.days, observation.time, step.local, step.weekend)
+    learn_birth(series.birth, step.value)
     learn_feedback(constants.feedback, series.feedback, step.value - judgement.band.typical)
     series.seen, series.time = step.seen + 1, observation.time
 

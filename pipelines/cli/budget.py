@@ -16,7 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Overrides, with_servers
 from pipelines.cli.past import past
 from pipelines.contracts.settings import load
-from pipelines.query.control_topics import placements
+from pipelines.query.control_topics import all_placements
 
 if TYPE_CHECKING:
     from pipelines.evaluation.budget_trial import BudgetTrial
@@ -67,7 +67,7 @@ def try_(
     more = tried.false_alarms > settings.detector.false_alarms
     known = stored_news(settings, begin, until, BUDGET, score=0.0 if more else None, before=BEFORE)
     said, _ = spans(settings, (), ())
-    found = budget_trial(tried, begin, until, known, settings, placements(settings), said)
+    found = budget_trial(tried, begin, until, known, settings, all_placements(settings), said)
     if as_json:
         typer.echo(json.dumps(found.figures()))
         return

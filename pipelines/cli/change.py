@@ -14,12 +14,14 @@ from deploy.embedded.services import running
 from engine.clock import now_ms
 from engine.printing import visible
 from engine.spec.duration import duration_ms, iso
+from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.options import AsJson, Overrides, with_kafka
 from pipelines.cli.seen import warn_if_unseen
+from pipelines.contracts.globs import is_glob
 from pipelines.contracts.records import Change, Rule
-from pipelines.contracts.records.change import ChangeKind
+from pipelines.contracts.records.change import OF_SINGLE_MACHINES, ChangeKind
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import control_topics as operators
 
@@ -67,7 +69,7 @@ def add(
     settings, now = running(load(**overrides), elasticsearch=False), now_ms()
     begin = operators.instant(at, now, "--at")
     fields = {
-        "id": name or _id(message, machine or [], begin),
+        "id": name or _id(kind, message, machine or [], begin),
         "time": begin,
         "end": operators.instant(until, now, "--until"),
         "kind": kind,
@@ -77,6 +79,7 @@ def add(
         "source": "newnormal change",
     }
     change = operators.checked(Change, fields, settings, now)
+    _check(change)
     rules = [] if expected is None else _muting(change, duration_ms(expected, "--expected"), settings, now)
     operators.write(settings, change)
     if rules:
@@ -110,6 +113,22 @@ def _row(change: Change) -> list[object]:
     return [iso(change.time), kind, where, change.message, change.by, change.id]
 
 
+def _check(change: Change) -> None:
+    """Refuses a change that cannot be meant, or has no effect: what explains silence is said of machines by name.
+
+    Raises:
+        NewnormalError: ``CHANGE_INVALID``.
+    """
+    if change.end is not None and change.end < change.time:
+        what = f"it would have ended at {iso(change.end)}, before it began at {iso(change.time)}"
+        raise NewnormalError("CHANGE_INVALID", what, "--until", "a time after --at", "nothing was reported")
+    by_glob = change.kind != "ended" and any(map(is_glob, change.machines))
+    if change.kind in OF_SINGLE_MACHINES and (by_glob or not change.machines):
+        what = f"a change of the kind {change.kind} for {', '.join(change.machines) or 'the whole site'}"
+        accepted = "names of machines; for `ended` also globs of `*` and `?`"
+        raise NewnormalError("CHANGE_INVALID", what[:300], "--machine", accepted, "nothing was reported")
+
+
 def _muting(change: Change, lasts: int, settings: Settings, now: int) -> list[Rule]:
     """The rules for what is expected: one for each glob of machines."""
     common = {
@@ -128,8 +147,8 @@ def _muting(change: Change, lasts: int, settings: Settings, now: int) -> list[Ru
     ]
 
 
-def _id(message: str, machines: Sequence[str], at: int | None) -> str:
+def _id(kind: ChangeKind, message: str, machines: Sequence[str], at: int | None) -> str:
     """An id of the day and the content, so that the same command twice within a second says one change."""
     day = datetime.fromtimestamp((at or 0) / 1000, UTC).strftime("%Y%m%d")
-    text = "\0".join([message, *machines, str((at or 0) // 1000)])
+    text = "\0".join([kind, message, *machines, str((at or 0) // 1000)])
     return f"{day}-{blake2b(text.encode(), digest_size=4).hexdigest()}"

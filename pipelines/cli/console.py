@@ -12,6 +12,7 @@ from engine.spec.duration import duration_ms
 from pipelines.cli.options import Overrides, with_namespace
 from pipelines.cli.state_view import beliefs
 from pipelines.contracts.access_token import access_token
+from pipelines.contracts.bounds import Bounds
 from pipelines.contracts.settings import load
 
 
@@ -44,7 +45,7 @@ def console(
         "console.port": port,
     }
     settings = running(load(**overrides), kafka=False)
-    store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias)
+    store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias, settings.change_alias)
     shown = settings.console
     view = beliefs(settings, lambda: running(settings), "console")  # it begins when the console is there
     app = create_app(
@@ -59,6 +60,7 @@ def console(
         quiet=duration_ms(settings.incidents.quiet),
         promises=Promises.of(settings),
         trials=ConsoleTrials(lambda: running(settings), overrides),
+        bounds=Bounds(settings.detector.bounds),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

@@ -243,7 +243,7 @@ def _site(settings: Settings, versions: str) -> Site:
 
     step = settings.window.step_ms
     window = f"{step}ms" if step % 1000 else f"{step // 1000}s"
-    return Site(settings.alias, _names(versions), settings.incident_alias, window)
+    return Site(settings.alias, _names(versions), settings.incident_alias, window, settings.change_alias)
 
 
 def _names(versions: str) -> tuple[str, ...]:

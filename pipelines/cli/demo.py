@@ -62,7 +62,8 @@ def demo(
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     prefer(overrides, _PREFERRED)
     # a partition with few senders would hold back the windows of the others
-    site.begin(load(**overrides), partitions=1, shards=1)
+    chosen = load(**overrides)
+    site.begin(chosen, partitions=1, shards=1, jvm_optimizes=chosen.engine.jvm_optimizes)
     settings = load(**overrides)
     with starting_spark(settings) as starting:
         result = _demo(settings, overrides, starting, limit)

@@ -19,7 +19,8 @@ def explain_job(
     name: Annotated[
         str,
         typer.Argument(
-            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; or my_jobs.py:words"
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; calls, places, incidents; "
+            "or my_jobs.py:words"
         ),
     ],
 ) -> None:

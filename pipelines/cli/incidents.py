@@ -53,11 +53,13 @@ of_a_version = option_set("settings", _settings)
 def list_(
     settings: Settings,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
+    machine: Annotated[str, typer.Option(help="Only those with this machine. Default: all.", show_default=False)] = "",
     limit: Annotated[int, typer.Option(min=1, help="How many at most, the last opened first.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List the incidents that are not over."""
-    chosen = [each for each in stored.incidents(settings) if everything or each.status in STANDING][:limit]
+    known = [each for each in stored.incidents(settings) if everything or each.status in STANDING]
+    chosen = [each for each in known if not machine or stored.concerns(each, machine)][:limit]
 
     def show_records(incidents: Sequence[Incident]) -> None:
         if incidents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -20,7 +21,7 @@ def mcp(
     ] = None,
     http: Annotated[bool, typer.Option("--http", help="Answer over HTTP until Ctrl-C, not over stdio.")] = False,
     host: Annotated[str | None, typer.Option(help="Address to listen on with --http. Default: view.host.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; if it is taken, the next free one.")] = 8_895,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; if it is taken, the next free one.")] = 8_897,
 ) -> None:
     """Answer questions in words: a server of the Model Context Protocol, for assistants that speak it. Read-only.
 
@@ -49,7 +50,8 @@ def mcp(
     shown()  # refuses wrong settings, and says which server does not answer
     settings = load(**overrides)
     compared = ConsoleVersions(there, dict(overrides)).compared
-    server = mcp_server(Answers(Sources(shown, ViewClient.of(settings.view, view), compared)))
+    options = _options(overrides, version, view or ())
+    server = mcp_server(Answers(Sources(shown, ViewClient.of(settings.view, view), compared, options)))
     if not http:
         server.run("stdio")
         return
@@ -61,3 +63,30 @@ def mcp(
         served.join()
     finally:
         served.stop()
+
+
+_FLAGS = {
+    "namespace": "--namespace", "state_dir": "--state-dir", "kafka.bootstrap": "--kafka",
+    "elasticsearch.url": "--elasticsearch",
+}  # fmt: skip
+
+
+def _options(overrides: Overrides, version: str | None, view: Sequence[str]) -> dict[str, list[str]]:
+    """The options with which commands ask what this one asks, by the first word of a command; no password is in them.
+
+    >>> _options({"state_dir": "/x", "elasticsearch.url": "http://me:secret@es"}, "v2", ["http://v"])["query"]
+    ['--state-dir=/x', '--view=http://v']
+    >>> _options({"state_dir": "/x", "elasticsearch.url": "http://me:secret@es"}, "v2", [])["prove"]
+    ['--state-dir=/x', '--as=v2']
+    """
+    given = {flag: str(overrides[name]) for name, flag in _FLAGS.items() if overrides.get(name) is not None}
+    words = {flag: f"{flag}={value}" for flag, value in given.items() if "@" not in value}
+    servers, of = list(words.values()), [f"--as={version}"] if version else []
+    return {
+        "incidents": [*servers, *of],
+        "why-not": [*servers, *of],
+        "prove": [*servers, *of],
+        "compare": servers,
+        "sql": [word for flag, word in words.items() if flag != "--elasticsearch"],
+        "query": [*(word for flag, word in words.items() if flag == "--state-dir"), *(f"--view={url}" for url in view)],
+    }

@@ -36,6 +36,7 @@ def plan(
     ] = None,
     metrics: Annotated[str, typer.Option(help="Series of a machine, on average.")] = "10",
     log_lines: Annotated[str, typer.Option(help="Log lines per second.")] = "0",
+    spans: Annotated[str, typer.Option(help="Spans of traces per second.")] = "0",
     partitions: Annotated[
         str | None, typer.Option(help="Partitions that your topics have. Default: as many as fit.")
     ] = None,
@@ -81,6 +82,7 @@ def plan(
         metrics=number(metrics, "--metrics", 1),
         stored=None if stored is None else number(stored, "--stored", 0, 1),
         lines=number(log_lines, "--log-lines"),
+        spans=number(spans, "--spans"),
     )
     machines = needs.Machines(
         utilization=number(utilization, "--utilization", 0.05, 1),

@@ -30,7 +30,8 @@ def _client(*, view: Url = None, state_dir: StateDir = None) -> ViewClient:
 
 _asks_the_view = option_set("client", _client)
 
-_INSTANTS = ("@timestamp", "window_start", "window_end", "since")
+_FULL = ("full_earliest", "full_median", "full_latest")
+_INSTANTS = ("@timestamp", "window_start", "window_end", "since", *_FULL)
 _STATE = ("host.name", "metric", "kind", "record_score", "typical", "incident.state", "since")
 _WINDOW = ("window_end", "mean", "kind", "record_score", "lower", "typical", "upper")
 
@@ -69,6 +70,20 @@ def top(
     answer = client.every("/top", k=k)
     answer["states"] = sorted(answer["states"], key=lambda each: -each["record_score"])[:k]
     _show(answer, as_json, _STATE, _rows(answer["states"], _STATE))
+
+
+@app.command()
+@_asks_the_view
+def full(
+    client: ViewClient,
+    k: Annotated[int, typer.Argument(min=1, max=MOST)] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show what will be full next: the earliest, median and latest time, with 95 % between (docs/time-to-full.md)."""
+    answer = client.every("/full", k=k)
+    answer["states"] = sorted(answer["states"], key=lambda each: each["full_median"])[:k]
+    names = ("host.name", "metric", "actual", "full_rate", *_FULL)
+    _show(answer, as_json, names, _rows(answer["states"], names))
 
 
 @app.command()

@@ -10,7 +10,7 @@ import polars as pl
 from engine.spec.duration import iso
 from pipelines.contracts.quantities.words import Scale, number
 from pipelines.contracts.records import Rule
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, is_derived
 
 _NOTHING_KNOWN = "now: it could not be said what it applies to, as no series has sent a window lately"
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ def no_match(rule: Rule, names: list[str]) -> str:
         rule: The rule.
         names: The metrics that send.
     """
-    if rule.metric in (JOINED, "logs", "log*") or rule.metric.startswith("log."):
+    if rule.metric in (JOINED, "logs", "log*") or rule.metric.startswith("log.") or is_derived(rule.metric):
         return ""
     if not names:
         return _NOTHING_KNOWN

@@ -40,8 +40,8 @@ def run(
     jobs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all. "
-            "Or a file of your own jobs: my_jobs.py, or one job in it: my_jobs.py:words."
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; calls, places, incidents; "
+            "sink, archive. Default: all. Or a file of your own jobs: my_jobs.py, or one job in it: my_jobs.py:words."
         ),
     ] = None,
     version: As = FIRST,
@@ -116,7 +116,12 @@ def run(
             if known.end is not None:
                 log.warning("records from the version's end on are left out", version=version, end=iso(known.end))
         found = servers.settings(settings)
-        how: dict[str, Any] = {"write_again": write_again, "take_over": take_over, "at_once": bool(until)}
+        how: dict[str, Any] = {
+            "write_again": write_again,
+            "take_over": take_over,
+            "at_once": bool(until),
+            "steady": bool(until),
+        }
         driver = Driver(found, jobs, program=program, starting=starting, **how)
         bounded = BoundedRun(driver) if until else None
         asked = {} if files else console_parts(overrides)

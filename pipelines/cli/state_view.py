@@ -42,6 +42,11 @@ class AskedView:
         """Names of machines."""
         return list(self._client().one("/machines", limit=most)["machines"])
 
+    def full(self, most: int) -> list[dict[str, Any]]:
+        """The states of the series that will be full, the next first."""
+        found = self._client().every("/full", k=most)["states"]
+        return sorted(found, key=lambda each: each["full_median"])[:most]
+
     def site(self) -> dict[str, Any]:
         """How many machines report, and which are learned."""
         return self._client().one("/site")

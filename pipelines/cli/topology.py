@@ -15,7 +15,7 @@ from pipelines.cli import rows
 from pipelines.cli.hints import hint
 from pipelines.cli.options import AsJson, Overrides, with_kafka
 from pipelines.cli.seen import warn_if_unseen
-from pipelines.contracts.records import Placement
+from pipelines.contracts.records import InferredPlacement, Placement
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import topology as stored
 
@@ -96,15 +96,33 @@ def import_(
 @app.command("list")
 @with_kafka
 def list_(overrides: Overrides, as_json: AsJson = False) -> None:
-    """List the machines that have a place, what they run on, and what else they depend on."""
-    rows.echo_records(stored.topology(_settings(overrides)), as_json, show)
+    """List the machines that have a place, what they run on, what else they depend on, and who says so.
+
+    What a person says of a machine counts before what telemetry tells of it, until it is taken back.
+    """
+    settings = _settings(overrides)
+    found = [*stored.topology(settings), *stored.inferred(settings)]
+    if not as_json:
+        show(found)
+    for each in found if as_json else ():
+        typer.echo(rows.line({**each.model_dump(mode="json", exclude_none=True), "source": _source(each)}))
+
+
+def _source(placement: Placement) -> str:
+    return "telemetry" if isinstance(placement, InferredPlacement) else "a person"
 
 
 def show(placements: Sequence[Placement]) -> None:
     """Prints a topology."""
     if placements:
-        columns = {"machine": False, "runs on": False, "depends on": False, "time": False}
-        rows.show(columns, [[each.entity, each.parent, ", ".join(each.depends_on), each.time] for each in placements])
+        names = ("machine", "runs on", "depends on", "replica of", "source", "time")
+        columns = {name: False for name in names if name != "replica of" or any(each.workload for each in placements)}
+        table = [
+            [each.entity, each.parent, ", ".join(each.depends_on), each.workload, _source(each), each.time]
+            for each in placements
+        ]
+        wanted = [at for at, name in enumerate(names) if name in columns]
+        rows.show(columns, [[row[at] for at in wanted] for row in table])
     else:
         typer.echo(hint("no machine has a place; `newnormal topology place` gives it one"))
 

@@ -120,11 +120,17 @@ def retire(opened: Opened, name: Name, yes: Yes = False) -> None:
 
 
 def _jobs(names: Sequence[str]) -> str:
-    """The jobs of a version, short: the first and the last of the chain's jobs between which it has all."""
-    chain = [link.name for link in CHAIN]
-    first, last = chain.index(names[0]), chain.index(names[-1])
-    whole = list(names) == chain[first : last + 1] and len(names) > 2
-    return f"{names[0]} to {names[-1]}" if whole else ", ".join(names)
+    """The jobs of a version, short: the first and the last, if it has all jobs between them that a replay runs.
+
+    >>> _jobs(("detector", "log_detector", "incidents", "sink"))
+    'detector to sink'
+    >>> _jobs(("detector", "sink"))
+    'detector, sink'
+    """
+    replayed = [link.name for link in CHAIN if link.replayed]
+    own = [name for name in replayed if name in names]
+    whole = len(own) > 2 and own == replayed[replayed.index(own[0]) : replayed.index(own[-1]) + 1]
+    return f"{own[0]} to {own[-1]}" if whole else ", ".join(names)
 
 
 def _table(views: list[VersionView], differs: list[dict[str, Any]]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from zlib import crc32
 
 import typer
 
@@ -36,7 +37,6 @@ def view(
     ] = None,
 ) -> None:
     """Serve what the detector believes of each series, or the results of your own jobs, over HTTP until Ctrl-C."""
-    from engine.columns.partitioning import crc32  # NumPy and Arrow: only for this
     from pipelines.contracts.web_answers import origin
     from pipelines.query.view.follower import Follower
     from pipelines.query.view.part import Part
@@ -62,7 +62,7 @@ def view(
             raise NewnormalError("USAGE_INVALID", f"{given} with --topic", given, "one of them", "nothing was started")
         settings = running(asked, elasticsearch=False)
         content = JobTopics(topic)
-        folder = settings.folder("view") / f"topics-{crc32(content.layout):08x}"
+        folder = settings.folder("view") / f"topics-{crc32(content.layout.encode()):08x}"
         follower = Follower(settings, folder=folder, content=content)
         name, mine, whole = ", ".join(content.topics), settings, None
     else:

@@ -41,7 +41,7 @@ def unusable(error: ApiError | TransportError, url: str, now: str) -> NewnormalE
 
     where, message = "elasticsearch.url", str(error.message or type(error).__name__)
     if isinstance(error, ApiError) and error.status_code in _FORBIDDEN:
-        what = f"{str(url)!r} refuses this account (HTTP {error.status_code}): {_reason(error)}"
+        what = f"{str(url)!r} refuses this account (HTTP {error.status_code}): {reason(error)}"
         settings = "elasticsearch.user and elasticsearch.password_file, or elasticsearch.api_key_file"
         accepted = f"an account or API key with the privileges in security.md: {settings}"
         return NewnormalError("ELASTICSEARCH_REFUSED", what, where, accepted, now)
@@ -54,8 +54,8 @@ def unusable(error: ApiError | TransportError, url: str, now: str) -> NewnormalE
     return NewnormalError("ELASTICSEARCH_UNREACHABLE", what, where, accepted, now)
 
 
-def _reason(error: ApiError) -> str:
+def reason(error: ApiError) -> str:
     """The reason that the server gave, without the rest of its answer."""
     told = error.body.get("error", {}) if isinstance(error.body, dict) else {}
-    reason = told.get("reason") if isinstance(told, dict) else told
-    return str(reason or error.message)[:300]
+    why = told.get("reason") if isinstance(told, dict) else told
+    return str(why or error.message)[:300]

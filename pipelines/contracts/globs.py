@@ -15,6 +15,15 @@ LONGEST = 512
 """The most characters of a glob: as many as a name may have."""
 
 
+def is_glob(text: str) -> bool:
+    """Whether a text may match others than itself.
+
+    >>> is_glob("web-*"), is_glob("web-1")
+    (True, False)
+    """
+    return "*" in text or "?" in text
+
+
 def pattern(glob: str) -> str:
     r"""The regular expression of a glob of `*` and `?`; all other characters stand for themselves.
 
@@ -25,7 +34,7 @@ def pattern(glob: str) -> str:
     return f"^(?s:{''.join(parts)})$"
 
 
-@lru_cache(1_024)
+@lru_cache(8_192)
 def compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
     r"""What matches the names that one of some globs does, one name at a time.
 
@@ -47,7 +56,7 @@ def matches(glob: str, names: pl.Series) -> NDArray[np.bool_]:
     """For each name whether the glob matches it."""
     if glob == "*":
         return np.ones(len(names), np.bool_)
-    if "*" in glob or "?" in glob:
+    if is_glob(glob):
         return names.cast(pl.String).str.contains(pattern(glob)).to_numpy()
     return (names == glob).to_numpy()
 

@@ -20,6 +20,7 @@ from engine.spark.hadoop_path import HadoopPath
 from engine.spark.hadoop_path import is_address as is_store
 from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.bounds import bound
 from pipelines.contracts.globs import LONGEST, Glob, matches
 from pipelines.contracts.records.zone import Zone
 
@@ -197,6 +198,11 @@ Number = Annotated[float, BeforeValidator(_no_flag)]
 _DURATIONS = "e.g. 250ms, 10s, 5m, 1h30m, 7d; at most ten years"
 Duration = Annotated[str, _checked(lambda t: duration_ms(t) >= 0), Accepts(f"a duration, {_DURATIONS}")]
 Length = Annotated[str, _checked(lambda t: duration_ms(t) > 0), Accepts(f"a duration above 0, {_DURATIONS}")]
+Days = Annotated[
+    str,
+    _checked(lambda t: duration_ms(t) >= 86_400_000),
+    Accepts("a duration of at least a day, e.g. 36h, 7d, 30d; at most ten years"),
+]
 OptionalLength = Annotated[Length | None, BeforeValidator(_nothing), Accepts(f"nothing, or a duration, {_DURATIONS}")]
 Time = Annotated[str, _checked(lambda t: epoch_ms(t) is not None), Accepts("ISO 8601, e.g. 2026-11-21T00:00:00Z")]
 Heap = Annotated[str, _megabytes(128), Accepts("megabytes or gigabytes, from 128m to 1024g")]
@@ -284,6 +290,10 @@ FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 Families = Annotated[
     dict[Glob, FamilyName],
     Accepts(f"globs of metrics, each with one of {', '.join(get_args(FamilyName))}"),
+]
+Bounds = Annotated[
+    dict[Glob, Annotated[str, _checked(lambda t: bound(t) is None or True)]],
+    Accepts("globs of metrics, each with what is empty and full, such as 0..100, 100..0, ..0, ..0@14d, or none"),
 ]
 TimeZone = Annotated[Zone, Accepts("an IANA name, e.g. UTC or Europe/Stockholm")]
 

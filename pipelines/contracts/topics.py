@@ -14,6 +14,7 @@ RAW_AGENTS = "telemetry.agents"
 LOGS_JSON = "logs.json"
 LOGS_RSYSLOG = "logs.rsyslog"
 LOGS_AGENTS = "logs.agents"
+TRACES_AGENTS = "traces.agents"
 TELEMETRY = "telemetry"
 FEATURES = "features"
 FEATURES_LATE = "features.late"
@@ -33,12 +34,16 @@ TOPOLOGY = "topology"
 ACKNOWLEDGEMENTS = "acknowledgements"
 SILENCES = "silences"
 CHANGES = "changes"
+PLACES = "places"
+CALLS = "calls"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
 VERSIONS = "newnormal.versions"
 
-FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_AGENTS, LOGS_JSON, LOGS_RSYSLOG, LOGS_AGENTS)
+FROM_AGENTS = (
+    *(RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_AGENTS, LOGS_JSON, LOGS_RSYSLOG, LOGS_AGENTS, TRACES_AGENTS),
+)
 """Topics that agents write."""
 
 FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS, SILENCES, CHANGES)
@@ -48,14 +53,17 @@ kept, but the driver writes it (`pipelines.runtime.silence`); `CHANGES` the gate
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
-    *(NOVELTIES, STATE, NOVELTIES_LATE, LOG_FEATURES_LATE, NEWS, LOG_NEWS, INCIDENTS),
+    *(NOVELTIES, STATE, NOVELTIES_LATE, LOG_FEATURES_LATE, NEWS, LOG_NEWS, INCIDENTS, CALLS, PLACES),
 )
 """Topics that jobs write."""
+
+ABOUT_THE_SITE = (*FROM_OPERATORS, PLACES)
+"""Topics of few messages, of which the last ones on each subject count; jobs read them from their beginning."""
 
 SHARED = (DEADLETTER, GROUNDTRUTH, LEDGER)
 """Topics that all jobs write (dead letters, ledger), and the ground truth that the simulator writes."""
 
-OF_ALL_VERSIONS = frozenset({*FROM_AGENTS, *FROM_OPERATORS, GROUNDTRUTH, LEDGER, VERSIONS})
+OF_ALL_VERSIONS = frozenset({*FROM_AGENTS, *ABOUT_THE_SITE, CALLS, GROUNDTRUTH, LEDGER, VERSIONS})
 """Topics of which there is one for all versions of the chain; see `pipelines.contracts.version_names`."""
 
 NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
@@ -70,8 +78,9 @@ KEPT = ("retention.ms", "segment.ms")
 _DAY_MS = 86_400_000
 _WEEK_MS = 7 * _DAY_MS
 _HOUR_MS = 3_600_000
-_CHANGES_MS = 90 * _DAY_MS
-"""How long changes are kept at least: each has an id of its own, so compaction alone would keep all of them."""
+_CHANGES_MS, _PLACES_MS = 90 * _DAY_MS, 14 * _DAY_MS
+"""How long changes and inferred places are kept at least: each change and each pod has a name of its own, so compaction
+alone would keep all of them. A place that stands is written again every day."""
 
 
 def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
@@ -83,15 +92,18 @@ def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
     Args:
         name: One of `NAMES` or `VERSIONS`, without the namespace.
         retention_ms: How long Kafka keeps messages, milliseconds. Rules, labels and versions, and the last
-            state of each series, are kept for ever, changes for 90 days at least.
+            state of each series that is not forgotten, are kept for ever, changes for 90 days and inferred places for
+            14 days at least.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
     if name == VERSIONS:
         return {"cleanup.policy": "compact"}
     if name == STATE:  # a segment that is written is not compacted, so it is short
-        return {"cleanup.policy": "compact", "segment.ms": str(_HOUR_MS)}
-    if name == CHANGES:
-        return {"cleanup.policy": "compact,delete", "retention.ms": str(max(retention_ms, _CHANGES_MS)), **stamped}
+        off = str(_WEEK_MS)  # a view that was off for so long still reads what was deleted
+        return {"cleanup.policy": "compact", "segment.ms": str(_HOUR_MS), "delete.retention.ms": off}
+    if name in (CHANGES, PLACES):
+        least = _CHANGES_MS if name == CHANGES else _PLACES_MS
+        return {"cleanup.policy": "compact,delete", "retention.ms": str(max(retention_ms, least)), **stamped}
     if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
     segment_ms = min(max(retention_ms // 7, 1_000), _DAY_MS)

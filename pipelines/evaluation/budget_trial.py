@@ -182,8 +182,11 @@ def _grouped(
 ) -> tuple[list[GroupedIncident], Site]:
     """The incidents of verdicts at an instant, notable or not; and what is known of their site."""
     known = verdicts.with_columns(
-        pl.lit(name).alias(SITE), level=pl.lit(None, pl.Int64), clock=pl.col("watched") / pl.col("values")
-    )
+        pl.lit(name).alias(SITE), level=pl.lit(None, pl.Int64),
+        clock=pl.when(pl.col("values") > 0).then(pl.col("watched") / pl.col("values")),
+        values=pl.col("values") + pl.col("inherited").fill_null(0.0),
+        full_earliest=pl.lit(None, pl.Int64), full_latest=pl.lit(None, pl.Int64),
+    )  # fmt: skip
     rows = newest(pl.DataFrame(schema=ROWS), known.select(pl.col(name).cast(kind) for name, kind in ROWS.items()))
     seen = joined(pl.DataFrame(schema=PARTS), parts(rows))
     every = episodes(seen)

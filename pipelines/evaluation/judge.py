@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipelines.contracts.records.novelty import ALARM_KINDS
+from pipelines.contracts.records.novelty import ALARM_KINDS, PEERS
 from pipelines.evaluation.truth import CALM, CHANGED, EVERY, Span
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
 
@@ -205,7 +205,11 @@ def _within(span: Span, after: int = 0) -> pl.Expr:
 
 
 def _shows(span: Span) -> pl.Expr:
-    return pl.lit(True) if EVERY in span.metrics else pl.col("metric").is_in([*span.metrics, EVERY])
+    return (
+        pl.lit(True)
+        if EVERY in span.metrics
+        else pl.col("metric").is_in([*span.metrics, *(PEERS + name for name in span.metrics), EVERY])
+    )
 
 
 def _delay(alerting: pl.DataFrame, span: Span, step: int) -> int | None:

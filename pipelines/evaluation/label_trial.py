@@ -20,8 +20,8 @@ from models.numbers.arrays import Array, Columns, Flags, Rows
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Label
-from pipelines.contracts.records.label import LabelVerdict
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.label import WEIGHED, LabelVerdict
+from pipelines.contracts.records.novelty import JOINED, PEERS, UNTIL_FULL, is_derived
 from pipelines.contracts.settings import DetectorSettings, Settings
 from pipelines.evaluation.comparison.verdicts import SERIES
 from pipelines.evaluation.rescoring import bars, clocks, rescored
@@ -30,9 +30,6 @@ from pipelines.evaluation.rule_trial.news import stored_news
 from pipelines.evaluation.rule_trial.stored import LABEL, Stored, incidents_of
 from pipelines.evaluation.truth import Span
 from pipelines.query.incidents import named
-
-WEIGHED = ("false_alarm", "true")
-"""The labels that change what evidence counts; the others accept a level."""
 
 _LEAST = 20.0
 """Windows of a lower score are no alarm however often their evidence counts: a label doubles it at the most."""
@@ -55,9 +52,17 @@ class LabelTried:
     at: int
 
     @property
-    def metrics(self) -> str:
-        """The metrics whose verdicts it changes, as a glob."""
-        return "*" if self.metric == JOINED and self.verdict not in WEIGHED else self.metric
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics whose verdicts it changes, as globs: those of a metric also beside its peers."""
+        return ("*",) if self.metric == JOINED and self.verdict not in WEIGHED else _concerned(self.metric)
+
+    def of(self, verdicts: pl.DataFrame) -> Flags:
+        """Flags the verdicts that it changes, shape (n,)."""
+        names = verdicts["metric"].cast(pl.String)
+        own = np.any([matches(glob, names) for glob in self.metrics], axis=0)
+        if not self.metric.endswith(UNTIL_FULL):  # that something will be full is no matter of its level
+            own &= ~names.str.ends_with(UNTIL_FULL).to_numpy()
+        return np.asarray(matches(self.entity, verdicts["entity"]) & own)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ def tried(
     else:
         when, series = start if at is None else at, {(label.entity, label.metric)}
     asked = [LabelTried(label.verdict, entity, metric, when) for entity, metric in sorted(series)]
-    names = [(each.entity, each.metrics) for each in asked]
+    names = [(each.entity, metric) for each in asked for metric in each.metrics]
     score = _LEAST if label.verdict == "true" else None
     return asked, stored_news(settings, start, end, LABEL, names, score)
 
@@ -141,7 +146,11 @@ def label_trial(
         pace = clocks(before, usual)
         own = bars(before, pace, settings)
         factor = _factor(before, np.where(pace > 0, pace, usual), labels, [*given])
-        after, undecided = rescored(before, own, own, factor), 0
+        forecasts = before["metric"].cast(pl.String).str.ends_with(UNTIL_FULL)  # these have no score of evidence
+        after = rescored(before, own, own, np.where(forecasts, 1.0, factor))
+        later = np.any([each.of(before) & (before["window_end"] > each.at).to_numpy() for each in labels], axis=0)
+        left = before.filter(forecasts & pl.Series(later))
+        undecided = alarms_between(left, left).height if left.height else 0
     else:
         after, undecided = _accepted(before, labels)
     found = Changes.between((before, after), start, end, stored, spans)
@@ -150,17 +159,20 @@ def label_trial(
     return LabelTrial(**vars(found), labels=labels, shortened=shortened, undecided=undecided)
 
 
+def _concerned(metric: str) -> tuple[str, ...]:
+    """The metrics of the verdicts that a label on one concerns: itself, also beside its peers."""
+    return (metric,) if metric == JOINED or is_derived(metric) else (metric, PEERS + metric)
+
+
 def _factor(verdicts: pl.DataFrame, pace: Array, labels: Sequence[LabelTried], given: Sequence[Label]) -> Array:
     """What the evidence of each verdict counts with the labels, in proportion to without them, shape (n,)."""
     ends = verdicts["window_end"].to_numpy()
     said: list[tuple[bool, bool, Flags, int]] = []
     for each in given:
         if each.verdict in WEIGHED:
-            own = (verdicts["entity"] == each.entity) & (verdicts["metric"] == each.metric)
+            own = (verdicts["entity"] == each.entity) & verdicts["metric"].is_in(_concerned(each.metric))
             said.append((False, each.verdict == "true", own.to_numpy(), each.effective_from))
-    for label in labels:
-        of = matches(label.entity, verdicts["entity"]) & matches(label.metrics, verdicts["metric"])
-        said.append((True, label.verdict == "true", of, label.at))
+    said += [(True, label.verdict == "true", label.of(verdicts), label.at) for label in labels]
     counts: dict[bool, dict[str, Array]] = {
         is_tried: {name: np.zeros(len(ends)) for name in ("true", "false")} for is_tried in (False, True)
     }
@@ -184,8 +196,7 @@ def _accepted(verdicts: pl.DataFrame, labels: Sequence[LabelTried]) -> tuple[pl.
     over, accepted = np.zeros((2, verdicts.height), np.bool_)
     later = pl.Series(np.zeros(verdicts.height, np.bool_))
     for label in labels:
-        of = matches(label.entity, verdicts["entity"]) & matches(label.metrics, verdicts["metric"])
-        own = rows.filter(pl.Series(of), pl.col("since").is_not_null() | (pl.col("kind") != "normal"))
+        own = rows.filter(pl.Series(label.of(verdicts)), pl.col("since").is_not_null() | (pl.col("kind") != "normal"))
         until = own.filter(pl.col("window_end") <= label.at).sort("window_end").group_by(SERIES).last()
         lasting = until.filter(incident_state="open").select(*SERIES, onset="since")
         after = own.filter(pl.col("window_end") > label.at).join(lasting, on=SERIES, how="left")

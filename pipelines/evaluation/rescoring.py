@@ -69,7 +69,7 @@ def rescored(verdicts: pl.DataFrame, before: Array, after: Array, factor: Array 
     now = worth(np.minimum(score, 100.0 - 1e-9), np.broadcast_to(factor, score.shape))
     by_rule = pl.col("changed_by_rule")
     known, weighed, old, new = (pl.Series(each) for each in (score, now, before, after))
-    lost = (pl.col("kind") == "anomaly") & (known >= old) & (weighed < new) & ~by_rule
+    lost = pl.col("kind").is_in(["anomaly", "outlier"]) & (known >= old) & (weighed < new) & ~by_rule
     won = (pl.col("kind") == "normal") & (known < old) & (weighed >= new) & ~by_rule
     rows = verdicts.with_columns(lost=lost, won=won, weighed=weighed)
     alarm = pl.col("kind").is_in(ALARM_KINDS)

@@ -14,7 +14,7 @@ from datagen.series import read_labels
 from engine.formats.heartbeat import HEARTBEAT
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Label
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, judged_metric
 
 EVERY = JOINED
 """Stands for all metrics of a machine."""
@@ -47,8 +47,8 @@ class Span:
     wrong: bool = True
 
     def shows_in(self, metric: str) -> bool:
-        """True if a metric shows the span; the joined verdict shows every span."""
-        return EVERY in (metric, *self.metrics) or metric in self.metrics
+        """True if a metric shows the span, also one beside peers; the joined verdict shows every span."""
+        return EVERY in (metric, *self.metrics) or judged_metric(metric) in self.metrics
 
 
 def of_ground_truth(rows: Iterable[GroundTruth]) -> list[Span]:

@@ -19,8 +19,8 @@ from pipelines.formats.refusals import Refused, RefusedError
 
 T = TypeVar("T")
 
-WRONG = (RefusedError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
-"""What reading a message may raise if it does not have its format."""
+WRONG = (RefusedError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading a message may raise if it does not have its format, or is nested too deeply to be shown."""
 
 
 def json_of(value: bytes | None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pipelines.contracts.settings.input import InputSettings, names, told_for
+from pipelines.formats.pods import Subject, divided, pod_of, subject, tagged_pod
 from pipelines.formats.remembering import characters, remembered
 
 FOLDED = "*"
@@ -33,6 +34,8 @@ class LabelRule:
             file systems and machines, which last.
         default: The machine where no label names one; empty: none.
         random: Whether values that are UUIDs and the like are folded.
+        pods: Whether what is about a pod of Kubernetes is of the machine ``namespace/pod``, whichever other labels
+            might name it, see `pipelines.formats.pods`.
     """
 
     machine: tuple[str, ...] = names(InputSettings().machine)
@@ -40,33 +43,41 @@ class LabelRule:
     folded: frozenset[str] = frozenset(names(InputSettings().folded))
     default: str = ""
     random: bool = True
+    pods: bool = True
 
     @classmethod
     def of(cls, settings: InputSettings, topic: str = "") -> LabelRule:
         """The rule that the settings describe, for a topic without the namespace."""
         left_out, folded = frozenset(names(settings.left_out)), frozenset(names(settings.folded))
-        return cls(names(settings.machine), left_out, folded, told_for(settings.default_machine, topic))
+        default = told_for(settings.default_machine, topic)
+        return cls(names(settings.machine), left_out, folded, default, pods=settings.pods)
 
     def __hash__(self) -> int:
         return hash(self.machine)  # asked for with each sample; rules that are equal have it in common
 
-    def apply(self, labels: Iterable[tuple[str, str]], fold: bool = True) -> tuple[str, str]:
+    def apply(self, labels: Iterable[tuple[str, str]], fold: bool = True, metric: str = "") -> tuple[str, str]:
         """The machine, empty if no label names it; and the instance in braces, empty if nothing distinguishes series.
 
         Args:
             labels: Names and values. A label without a value counts as absent.
             fold: False for counters that come alone in their messages: folded, several would be mixed up to one.
+            metric: The name of the metric, which says what it is about if a label names a pod; empty: not known.
 
         >>> LabelRule().apply([("instance", "web-1:9100"), ("device", "sda"), ("dc", "lab")])
         ('web-1', '{device=sda,port=9100}')
         >>> LabelRule().apply([("host", "a"), ("container", "0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b")])
         ('a', '{container=*}')
+        >>> LabelRule().apply([("instance", "10.0.0.5:80"), ("namespace", "shop"), ("pod", "cart-0"), ("code", "200")])
+        ('shop/cart-0', '{code=200}')
         """
-        return _remembered(self, tuple(labels), fold)
+        return _remembered(self, tuple(labels), fold, self._about(metric))
 
-    def apply_once(self, labels: Iterable[tuple[str, str]], fold: bool = True) -> tuple[str, str]:
+    def apply_once(self, labels: Iterable[tuple[str, str]], fold: bool = True, metric: str = "") -> tuple[str, str]:
         """As `apply`, but not remembered: for those who remember what they make of it."""
-        return _applied(self, tuple(labels), fold)
+        return _applied(self, tuple(labels), fold, self._about(metric))
+
+    def _about(self, metric: str) -> Subject:
+        return subject(metric) if self.pods else "pod"
 
     @property
     def scraped(self) -> LabelRule:
@@ -83,12 +94,28 @@ class LabelRule:
         at = others.index("instance") + 1
         return replace(self, machine=(*others[:at], "host", *others[at:]))
 
+    @property
+    def host_is_node(self) -> bool:
+        """Whether a label ``host`` is where something runs, and not what it serves, see `scraped`."""
+        order = self.machine
+        return "host" in order and not ("instance" in order and order.index("instance") < order.index("host"))
+
+    def pod_of(self, tags: Mapping[str, str]) -> str:
+        """The pod that an agent's tags name, for log lines and events, which have them beside their own fields.
+
+        >>> LabelRule().pod_of({"pod": "cart-0", "namespace": "shop"}), LabelRule(pods=False).pod_of({"pod": "cart-0"})
+        ('shop/cart-0', '')
+        """
+        return tagged_pod(tags) if self.pods else ""
+
     def machine_of(self, labels: Mapping[str, str]) -> str:
         """The machine alone, for log lines, whose other labels may have any values; empty if no label names it.
 
         >>> LabelRule().machine_of({"message": "no", "node": "b", "host": "a:22"})
         'a'
         """
+        if self.pods and (pod := pod_of(labels)):
+            return pod
         for name in self.machine:
             if value := labels.get(name):
                 return machine_and_port(value)[0]
@@ -99,8 +126,12 @@ LABELS = LabelRule()
 """The rule of the default settings."""
 
 
-def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
+def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool, about: Subject) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
+    if rule.pods:
+        pod, rest = divided(rest, about, rule.host_is_node)
+        if pod:
+            return pod, _instance(rule, rest, fold)
     label = next((name for name in rule.machine if name in rest and not _is_numa(name, rest[name])), None)
     machine = rest.pop(label) if label else rule.default
     machine, port = machine_and_port(machine)
@@ -110,12 +141,17 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
         again, port = machine_and_port(rest[name])
         if again == machine and (not port or rest.setdefault("port", port) == port):
             del rest[name]
+    return machine, _instance(rule, rest, fold)
+
+
+def _instance(rule: LabelRule, rest: dict[str, str], fold: bool) -> str:
+    """What distinguishes series, in braces; empty if nothing does."""
     inside = []
     for name, value in sorted(rest.items()):
         if name not in rule.left_out:
             random = fold and (name in rule.folded or (rule.random and _is_random(name, value)))
             inside.append(f"{name}={FOLDED if random else value}")
-    return machine, f"{{{','.join(inside)}}}" if inside else ""
+    return f"{{{','.join(inside)}}}" if inside else ""
 
 
 def _is_random(name: str, value: str) -> bool:
@@ -128,7 +164,7 @@ def _is_numa(name: str, value: str) -> bool:
     return name == "node" and value.isdigit() and len(value) <= 3
 
 
-_remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))(_applied)
+_remembered = remembered(_CACHED, lambda rule, labels, fold, about: characters(labels))(_applied)
 
 
 def machine_and_port(value: str) -> tuple[str, str]:

@@ -103,7 +103,13 @@ def line_of(labels: LabelRule, name: str, tags: Mapping[str, str], fields: Mappi
         return None
     severity, text = with_level(*_level_of(tags, fields, text))
     origin = tags.get(_ORIGINS.get(name, "")) if labels.machine == LABELS.machine else None
-    return time, origin or labels.machine_of(tags), _program_of(tags, fields) or str(name), severity, text
+    return (
+        time,
+        labels.pod_of(tags) or origin or labels.machine_of(tags),
+        _program_of(tags, fields) or str(name),
+        severity,
+        text,
+    )
 
 
 def _text_of(fields: Mapping[str, Any]) -> str:

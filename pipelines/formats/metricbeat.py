@@ -54,7 +54,9 @@ class MetricbeatDecoder(MessageDecoder):
         labels = self._machine(message)
         labels += [(field, value) for field, value in others if isinstance(value, str) and is_dimension(field)]
         labels += [(field, str(value)) for field, value in numbers if is_id(field)]
-        (machine, inside), (_, whole) = self.labels.apply(labels), self.labels.apply(labels, fold=False)
+        about = numbers[0][0] if numbers else ""
+        machine, inside = self.labels.apply(labels, metric=about)
+        _, whole = self.labels.apply(labels, fold=False, metric=about)
         samples: list[Sample] = []
         for field, value in numbers:
             if not is_id(field):
@@ -63,9 +65,9 @@ class MetricbeatDecoder(MessageDecoder):
                 samples.append((time, machine, name, float(value), kind))
         for field, value in others:
             if _is_histogram(value):
-                samples += self._quantiles(time, field, labels, value)
+                samples += self._quantiles(time, field, labels, value, about)
         if not samples:
-            error = _at(message, "error.message")
+            error = text_at(message, "error.message")
             raise RefusedError(MESSAGE_EMPTY, f"the agent reports: {error[:200]}" if error else "it measures no number")
         return samples, self.text.refusal(name for name, value in others if _is_left(name, value))
 
@@ -80,16 +82,18 @@ class MetricbeatDecoder(MessageDecoder):
 
     def _machine(self, message: Any) -> list[tuple[str, str]]:
         """The labels that name the machine."""
-        labels = [(label, value) for label in self.labels.machine if (value := _at(message, label))]
-        if not labels and (value := _at(message, "agent.name")):
+        labels = [(label, value) for label in self.labels.machine if (value := text_at(message, label))]
+        if not labels and (value := text_at(message, "agent.name")):
             labels = [(self.labels.machine[0], value)] if self.labels.machine else []
         if not labels and not self.labels.default:
             raise RefusedError(MACHINE_UNKNOWN, no_machine(message))
         return labels
 
-    def _quantiles(self, time: int, field: str, labels: list[tuple[str, str]], value: Any) -> Iterator[Sample]:
+    def _quantiles(
+        self, time: int, field: str, labels: list[tuple[str, str]], value: Any, about: str
+    ) -> Iterator[Sample]:
         for part, label, number, kind in _parts(value):
-            machine, inside = self.labels.apply((*labels, *label), fold=kind == "gauge")
+            machine, inside = self.labels.apply((*labels, *label), kind == "gauge", about)
             yield time, machine, short(f"{field}{part}{inside}"), number, kind
 
 
@@ -155,8 +159,8 @@ def _without(tree: dict[str, Any], names: Collection[str], above: str = "") -> d
     }
 
 
-def _at(message: Any, field: str) -> str:
-    """The text of a field by its dotted name; empty if there is none."""
+def text_at(message: Any, field: str) -> str:
+    """The text of a field by its dotted name, which a document may have as it is or in parts; empty: there is none."""
     if isinstance(given := message.get(field), str):
         return given
     for part in field.split("."):

@@ -14,6 +14,7 @@ from pipelines.formats import otlp, otlp_json
 from pipelines.formats.labels import LABELS, LabelRule, machine_and_port
 from pipelines.formats.line_decoder import Line, LineDecoder, checked
 from pipelines.formats.otlp_json import Record
+from pipelines.formats.pods import pod_of
 from pipelines.formats.refusals import RefusedError
 from pipelines.formats.severities import with_level
 
@@ -84,7 +85,9 @@ class OtlpLogsDecoder(LineDecoder):
         return nanoseconds // 1_000_000 if nanoseconds else arrived, machine, program, severity, text
 
     def _machine(self, resource: dict[str, str], attributes: dict[str, str]) -> str:
-        """The machine: of the resource if that knows the node, as an application's own ``host`` is something else."""
+        """The machine: the pod, or what the resource says, as an application's own ``host`` is something else."""
+        if self.labels.pods and (pod := pod_of(attributes)):
+            return pod
         node = resource.get("host.name") or resource.get("k8s.node.name")
         return (
             machine_and_port(node)[0]

@@ -253,7 +253,8 @@ def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tupl
     label = next((each for each in rule.machine if any(key == each and value for key, value in both)), "")
     folded = "" if label == _FOLDED else _FOLDED
     kept = [(key, value) for key, value in resource if key == label or _distinguishes(key)]
-    machine, instance = rule.apply((*((key, FOLDED if key == folded else value) for key, value in kept), *pairs))
+    labels = (*((key, FOLDED if key == folded else value) for key, value in kept), *pairs)
+    machine, instance = rule.apply(labels, metric=name)
     return machine, short(f"{name}{instance}")
 
 

@@ -71,7 +71,7 @@ class PrometheusDecoder(Decoder):
         series, texts = codes_of(samples["series"])
         read = [parsed(text) or ("", ()) for text in texts]
         rule = replace(self.labels, default="")
-        applied = [rule.apply(labels) for _, labels in read]
+        applied = [rule.apply(labels, metric=name) for name, labels in read]
         machines: dict[str, int] = {"": 0}
         entity = np.array([machines.setdefault(machine, len(machines)) for machine, _ in applied], np.int64)[series]
         if not entity.all():

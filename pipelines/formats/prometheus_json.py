@@ -55,7 +55,7 @@ class PrometheusAdapterDecoder(MessageDecoder):
 def _series(rule: LabelRule, name: str, labels: tuple[tuple[str, str], ...]) -> tuple[str, str, str]:
     """The machine, the metric and its kind."""
     counter = name.endswith(COUNTING)
-    machine, inside = rule.apply((pair for pair in labels if pair[0] != "__name__"), fold=not counter)
+    machine, inside = rule.apply((pair for pair in labels if pair[0] != "__name__"), not counter, name)
     return machine, f"{name}{inside}", "counter" if counter else "gauge"
 
 
@@ -84,7 +84,7 @@ class PrometheusApiDecoder(MessageDecoder):
             labels = dict(series["metric"])
             name = labels.pop("__name__", "value")
             counter = name.endswith(COUNTING)
-            machine, inside = self.labels.apply(labels.items(), fold=not counter)
+            machine, inside = self.labels.apply(labels.items(), not counter, name)
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, f"{name[:80]}: {no_machine(labels)}")
             for time, text in series["values"] if "values" in series else (series["value"],):

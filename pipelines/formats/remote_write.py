@@ -170,7 +170,7 @@ def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     if not name or len(name) > LONGEST:
         return Series(wrong=(FIELD_INVALID, f"__name__ is missing, or longer than {LONGEST} characters"))
     by_name = name.endswith(COUNTING) if kind in _FROM_NAME else kind == _COUNTER and not name.endswith("_created")
-    machine, instance = rule.apply_once((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
+    machine, instance = rule.apply_once((pair for pair in pairs if pair[0] != "__name__"), not by_name, name)
     shown = payload_text(f"{name}{instance}".encode())[:200]
     if not machine:
         return Series(wrong=(MACHINE_UNKNOWN, f"{shown}: {no_machine(labels.keys() - {'__name__'})}"))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Telemetry
+from pipelines.contracts.records.telemetry import RESERVED
 from pipelines.formats.labels import FOLDED
 from pipelines.formats.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, Refusals, no_machine
 
@@ -21,6 +22,7 @@ LONGEST = 512
 """The most characters of the name of a machine."""
 LONGEST_METRIC = 1_024
 """The most characters of the name of a metric with its labels; Istio's standard metrics have some 900."""
+_RESERVED = re.compile(RESERVED.pattern)
 _SHOWN = 100
 _CUT = "\0"
 """Ends the beginning of a name that is too long."""
@@ -81,7 +83,11 @@ def wrong_metric(metric: str) -> str:
 
     >>> wrong_metric("mem.used"), wrong_metric(short("m" * 5000))[100:]
     ('', '...: the name of the metric with its labels is longer than 1024 characters')
+    >>> wrong_metric("_machine")
+    '_machine: reserved for verdicts: `_machine`, `_living`, `_peers.` at the beginning, `~full` at the end'
     """
+    if _RESERVED.search(metric):
+        return f"{metric[:_SHOWN]}: {RESERVED.why}"
     if 0 < len(metric) <= LONGEST_METRIC and not metric.endswith(_CUT):
         return ""
     if not metric:

@@ -16,6 +16,7 @@ from pipelines.formats.instants import moment
 from pipelines.formats.labels import LABELS, LabelRule, machine_and_port
 from pipelines.formats.line_decoder import Line, LineDecoder
 from pipelines.formats.nested_fields import Alternatives, FieldNames, first, flat, nested
+from pipelines.formats.pods import FIELDS, SHIPPED, pod_name
 from pipelines.formats.refusals import MACHINE_UNKNOWN, RefusedError, no_machine
 from pipelines.formats.severities import with_level
 from pipelines.formats.syslog_times import UTC, Zones
@@ -76,7 +77,9 @@ class ShippedLogsDecoder(LineDecoder):
     @cached_property
     def _field_names(self) -> FieldNames:
         """The fields that may hold text, time, program, level and machine."""
-        return FieldNames.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_NODES, *_MACHINES))
+        return FieldNames.of(
+            (*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_NODES, *_MACHINES, *FIELDS)
+        )
 
     @cached_property
     def _nested(self) -> _Places:
@@ -104,7 +107,7 @@ class ShippedLogsDecoder(LineDecoder):
             if not (isinstance(text, str) and (text := text.strip())):
                 yield None
                 continue
-            machine = first(fields, places.nodes, text=True)
+            machine = (self.labels.pods and places.pod(fields)) or first(fields, places.nodes, text=True)
             if not machine:
                 machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
                 machine = machine or self.labels.default
@@ -142,6 +145,14 @@ class _Places:
     labels: Alternatives
     programs: Alternatives
     levels: Alternatives
+    pods: tuple[tuple[Alternatives, Alternatives], ...]
+
+    def pod(self, fields: dict[str, Any]) -> str:
+        """The pod that wrote a line; empty if it was none."""
+        for pod, namespaces in self.pods:
+            if name := first(fields, pod, text=True):
+                return pod_name(name, first(fields, namespaces, text=True) or "")
+        return ""
 
     @classmethod
     def of(cls, places: Callable[[Iterable[str]], Alternatives], labels: LabelRule) -> _Places:
@@ -149,7 +160,11 @@ class _Places:
         usual = labels.machine == LABELS.machine
         late = tuple(name for name in labels.machine if usual and name.startswith("service."))  # beside a host none
         machines = (*(name for name in labels.machine if name not in late), *_MACHINES, *late)
-        return cls(*map(places, (_TEXTS, _TIMES, _NODES, machines, _PROGRAMS, _LEVELS)))
+        pods = tuple((places([pod]), places(namespaces)) for pod, namespaces in SHIPPED)
+        texts, times, nodes, named, programs, levels = map(
+            places, (_TEXTS, _TIMES, _NODES, machines, _PROGRAMS, _LEVELS)
+        )
+        return cls(texts, times, nodes, named, programs, levels, pods)
 
 
 def _of_bytes(value: list[Any]) -> str | None:

@@ -117,7 +117,7 @@ class SplunkEventsDecoder(LineDecoder):
             text = next((inside[field] for field in _TEXTS if type(inside.get(field)) is str), None)
             if text is None:
                 text = event if isinstance(event, str) else orjson.dumps(event).decode()
-            machine = entry.get("host") or self.labels.machine_of({**inside, **fields})
+            machine = self.labels.pod_of(fields) or entry.get("host") or self.labels.machine_of({**inside, **fields})
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, no_machine((*inside, *fields)))
             if not text.strip():

@@ -51,8 +51,8 @@ class StatsdEventsDecoder(LineDecoder):
                 raise RefusedError(LINE_INVALID, f"line {number}: {_ACCEPTED}")
             program, severity, text, rest = parts
             fields = {each[:2]: each[2:] for each in rest if each[1:2] == ":"}
-            tags = _tags(rest) if "h:" not in fields or event else {}
-            machine = fields.get("h:") or self.labels.machine_of(tags)
+            tags = _tags(rest)
+            machine = self.labels.pod_of(tags) or fields.get("h:") or self.labels.machine_of(tags)
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, no_machine(tags))
             time = moment(fields["d:"]) if fields.get("d:") else arrived

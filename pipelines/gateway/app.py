@@ -29,6 +29,7 @@ from pipelines.gateway.pushed_json import (
     SplunkRaw,
 )
 from pipelines.gateway.remote_write import RemoteWrite
+from pipelines.gateway.traces import Traces
 from pipelines.gateway.writer import Writer
 
 
@@ -51,6 +52,7 @@ def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -
         "/api/v1/write": RemoteWrite(rules.labels),
         "/v1/metrics": Otlp(METRICS, rules),
         "/v1/logs": Otlp(LOGS, rules),
+        "/v1/traces": Traces(),
         "/api/v2/write": influx,
         "/write": influx,
         "/api/v1/series": datadog,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import unquote
 
 import orjson
 
@@ -16,6 +13,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Change
 from pipelines.contracts.settings import Settings
 from pipelines.formats import parts
+from pipelines.gateway import cloud_events
 from pipelines.gateway.change_formats import NO_CHANGE, changes_of
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 from pipelines.jobs.sources import bounds
@@ -25,8 +23,6 @@ MOST = 1_000
 _JSON = "application/json"
 _TOLD = 10
 """The reasons of so many that are left out are in the answer."""
-_BINARY = ("id", "source", "type", "specversion")
-"""The attributes that a CloudEvent in the headers of HTTP must have."""
 
 
 class Changes(Protocol):
@@ -49,33 +45,35 @@ class Changes(Protocol):
     def take(self, body: Body) -> Taken:
         now = self._clock()
         taken: dict[str, Change] = {}
-        left_out: list[NewnormalError] = []
-        wrong: list[NewnormalError] = []
-        for each in changes_of(_content(body), now):
+        reasons: list[str] = []
+        left_out = wrong = 0
+        first: NewnormalError | None = None
+        for each in changes_of(cloud_events.content(body), now):
             refused = each if isinstance(each, NewnormalError) else self._refused(each, now)
-            if refused is not None:
-                left_out.append(refused)
-                wrong += [refused] if refused.code != NO_CHANGE else []
+            if refused is not None:  # an error holds the frames in which it was raised: none but one is kept
+                left_out += 1
+                reasons += [f"{refused.code}: {refused.what}"] if len(reasons) < _TOLD else []
+                if refused.code != NO_CHANGE:
+                    wrong, first = wrong + 1, first or refused
             elif isinstance(each, Change) and (each.id not in taken or taken[each.id].time <= each.time):
                 taken[each.id] = each
-            if len(taken) + len(wrong) > MOST:
+            if len(taken) + wrong > MOST:
                 raise MalformedError("GATEWAY_TOO_LARGE", f"more than {MOST} changes in a request", f"up to {MOST}")
-        if wrong and not taken:
-            raise MalformedError(wrong[0].code, wrong[0].what, wrong[0].accepted)
+        if first is not None and not taken:
+            raise MalformedError(first.code, first.what, first.accepted)
         keyed = {name.encode(): change.to_json() for name, change in taken.items()}
-        return Taken(topics.CHANGES, None, len(taken), self.answer(len(taken), left_out), keyed)
+        return Taken(topics.CHANGES, None, len(taken), self.answer(len(taken), left_out, reasons), keyed)
 
-    def answer(self, taken: int, left_out: list[NewnormalError]) -> Reply:
-        """How many were taken, and why others were not."""
-        reasons = [f"{each.code}: {each.what}" for each in left_out[:_TOLD]]
-        content = {"taken": taken, "left_out": len(left_out), "reasons": reasons}
+    def answer(self, taken: int, left_out: int, reasons: list[str]) -> Reply:
+        """How many were taken, how many were not, and why the first of these were not."""
+        content = {"taken": taken, "left_out": left_out, "reasons": reasons}
         return Reply(HTTPStatus.ACCEPTED, orjson.dumps(content), _JSON)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return Reply(error.status, orjson.dumps({"message": error.text}), _JSON)
 
     def _refused(self, change: Change, now: int) -> NewnormalError | None:
-        reason = self._bounds.refusal(change.over, now, "time")
+        reason = self._bounds.refusal(max(change.time, change.end or 0), now, "time")
         return None if reason is None else NewnormalError(*reason)
 
 
@@ -84,32 +82,5 @@ class Annotations(Changes):
 
     name = "annotations"
 
-    def answer(self, taken: int, left_out: list[NewnormalError]) -> Reply:
+    def answer(self, taken: int, left_out: int, reasons: list[str]) -> Reply:
         return Reply(HTTPStatus.OK, orjson.dumps({"message": "Annotation added", "id": 0}), _JSON)
-
-
-def _content(body: Body) -> Any:
-    """The JSON of a body; of a CloudEvent whose attributes are headers, the event with the body as its data.
-
-    Raises:
-        MalformedError: ``JSON_MALFORMED``.
-    """
-    binary = all(name in body.attributes for name in _BINARY)
-    try:
-        content = orjson.loads(body.data) if body.data.strip() or not binary else None
-    except ValueError as error:
-        if not binary:
-            raise MalformedError("JSON_MALFORMED", str(error)[:200]) from None
-        content = body.data.decode(errors="replace")
-    return {**{name: _decoded(text) for name, text in body.attributes.items()}, "data": content} if binary else content
-
-
-def _decoded(header: str) -> str:
-    r"""The text of an attribute, which its header may have in quotation marks, and has percent-encoded.
-
-    >>> _decoded('"a \\" %E2%82%AC"')
-    'a " €'
-    """
-    if len(header) > 1 and header[0] == header[-1] == '"':
-        header = re.sub(r"\\(.)", r"\1", header[1:-1])
-    return unquote(header)

@@ -1,4 +1,4 @@
-"""OTLP over HTTP: metrics and logs, in protobuf and in JSON.
+"""OTLP over HTTP: metrics and logs, in protobuf and in JSON; `pipelines.gateway.traces` has the traces.
 
 Source: the OTLP specification, OTLP/HTTP: a request of which a part is refused is answered with 200 and
 ``partial_success``; one of which nothing can be used with 400 and a ``Status``; an empty one with 200.
@@ -116,20 +116,13 @@ class Otlp(Protocol):
         self._plain = PlainPoints(rules.labels) if signal is METRICS else None
 
     def parts(self, body: Body, most: int) -> int:
-        if _is_json(body):
+        if is_json_body(body):
             return parts.of_json(body.data, most)
         return parts.of_protobuf(body.data, self._signal.request.DESCRIPTOR, most) or 0
 
     def take(self, body: Body) -> Taken:
-        as_json = _is_json(body)
-        signal = self._signal
-        data = body.data.strip() if as_json else body.data
-        if data and as_json != otlp.is_json(data):
-            raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
-        try:
-            request = otlp.read(data, signal.request, as_json and bool(data))
-        except RefusedError as error:
-            raise MalformedError(error.code, str(error)) from None
+        as_json, signal = is_json_body(body), self._signal
+        request, data = read_body(body, signal.request)
         counted = None if as_json else self._plainly(data)
         records, refused = (counted[0], None) if counted else self._decoded(data)
         if not refused or refused[0] == MESSAGE_EMPTY:
@@ -142,8 +135,7 @@ class Otlp(Protocol):
         return self._divided(request, refused, as_json)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        status = Status(code=_CODES.get(error.status, 2), message=error.text)
-        return _reply(error.status, status, content_type.startswith(_JSON))
+        return refusal_of(error, content_type)
 
     def _plainly(self, data: bytes) -> tuple[int, int] | None:
         """Number of records, and of data points without a value, of metrics that are all used; ``None``: not so easily.
@@ -249,16 +241,44 @@ class Otlp(Protocol):
         if lost:
             setattr(response.partial_success, self._signal.rejected, lost)
             response.partial_success.error_message = why
-        return _reply(HTTPStatus.OK, response, as_json)
+        return reply_of(HTTPStatus.OK, response, as_json)
 
 
-def _is_json(body: Body) -> bool:
+def read_body(body: Body, request: type[Any]) -> tuple[Any, bytes]:
+    """The request that a body holds, and its bytes, without blanks around JSON.
+
+    Raises:
+        MalformedError: If it holds none, or is not of the type that its header says.
+    """
+    as_json = is_json_body(body)
+    data = body.data.strip() if as_json else body.data
+    if data and as_json != otlp.is_json(data):
+        raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
+    try:
+        return otlp.read(data, request, as_json and bool(data)), data
+    except RefusedError as error:
+        raise MalformedError(error.code, str(error)) from None
+
+
+def is_json_body(body: Body) -> bool:
+    """Whether a body is JSON by its header, and not protobuf.
+
+    Raises:
+        NotTakenError: ``GATEWAY_TYPE`` if it is neither.
+    """
     if body.media_type not in (_JSON, _PROTOBUF):
         raise wrong_type(body, f"{_PROTOBUF}, {_JSON}")
     return body.media_type == _JSON
 
 
-def _reply(status: int, message: Any, as_json: bool) -> Reply:
+def refusal_of(error: NotTakenError, content_type: str) -> Reply:
+    """The answer to a request of which nothing was taken."""
+    status = Status(code=_CODES.get(error.status, 2), message=error.text)
+    return reply_of(error.status, status, content_type.startswith(_JSON))
+
+
+def reply_of(status: int, message: Any, as_json: bool) -> Reply:
+    """An answer that holds a message."""
     if as_json:
         return Reply(status, json_format.MessageToJson(message, indent=None).encode(), _JSON)
     return Reply(status, message.SerializeToString(), _PROTOBUF)

@@ -42,7 +42,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         limits, kafka = settings.gateway, settings.kafka
         token, bootstrap = access_token(limits), kafka.bootstrap or ""
-        written = (topics.RAW_AGENTS, topics.LOGS_AGENTS, topics.CHANGES)
+        written = (topics.RAW_AGENTS, topics.LOGS_AGENTS, topics.TRACES_AGENTS, topics.CHANGES)
         wanted = {settings.topic(name): settings.topic_config(name) for name in written}
         ensure_topics(bootstrap, wanted, kafka.partitions, kafka.replication)
         listener = listening(limits.host, limits.port, "gateway")

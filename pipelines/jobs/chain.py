@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from engine.spec.job import Job
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.calls.job import calls
 from pipelines.jobs.detectors.job import detector, log_detector
 from pipelines.jobs.extractor import extractor
 from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.normalizers import log_normalizer, normalizer
+from pipelines.jobs.places.job import places
 from pipelines.jobs.templates.job import templates
 
 JOBS: dict[str, Callable[[Settings], Job]] = {
@@ -19,6 +21,8 @@ JOBS: dict[str, Callable[[Settings], Job]] = {
     "templates": templates,
     "detector": detector,
     "log_detector": log_detector,
+    "calls": calls,
+    "places": places,
     "incidents": grouper,
 }
 """The jobs on the engine's sharded operator, by name; the others have queries of their own (`pipelines.jobs.sink.job`,

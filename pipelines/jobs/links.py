@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
+from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 
@@ -24,11 +25,15 @@ class Link:
             outputs, that of late records if it has one.
         does: What the job does, for the generated docs.
         stores: Where the job writes to if it writes to no topics, for the generated docs.
-        needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
+        needs: The setting without which, or with which as false, the job does not run, by its dotted name; empty: it
+            always runs.
         replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
         fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
         starts_later: True if the job starts when those without this mark work: starting jobs compete for the processor,
             and the way of a metric to the screen comes first. Runs with an end and replays start all jobs at once.
+        steady: True if what it reads never pauses: its micro-batches are twice `engine.trigger` apart. Each takes some
+            150 ms of CPU whatever it holds, from those jobs, too, that have to answer when a window ends.
+        every: Shortest time between its micro-batches, if that is longer: it costs little then.
     """
 
     name: str
@@ -40,6 +45,16 @@ class Link:
     replayed: bool = True
     fresh: bool = False
     starts_later: bool = False
+    steady: bool = False
+    every: str = "0s"
+
+    def pause_ms(self, trigger_ms: int) -> int:
+        """Shortest time between the starts of two micro-batches, milliseconds, from that of `engine.trigger`.
+
+        >>> LINKS["extractor"].pause_ms(200), LINKS["detector"].pause_ms(200), LINKS["places"].pause_ms(200)
+        (400, 200, 10000)
+        """
+        return max(trigger_ms * (2 if self.steady else 1), duration_ms(self.every))
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job reads."""
@@ -47,7 +62,8 @@ class Link:
 
     def runs(self, settings: Settings) -> bool:
         """Whether the job runs with these settings."""
-        return not self.needs or reduce(getattr, self.needs.split("."), settings) is not None
+        value: object = reduce(getattr, self.needs.split("."), settings) if self.needs else True
+        return value is not None and value is not False
 
     def writes(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job writes."""
@@ -60,6 +76,7 @@ CHAIN = (
         (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD, topics.RAW_AGENTS),
         (topics.TELEMETRY,),
         "checks the samples of agents and their clocks; decides the watermark",
+        steady=True,
     ),
     Link(
         "log_normalizer",
@@ -67,12 +84,14 @@ CHAIN = (
         (topics.LOGS,),
         "checks log lines and their clocks; decides the watermark",
         starts_later=True,
+        steady=True,
     ),
     Link(
         "extractor",
         (topics.TELEMETRY,),
         (topics.FEATURES, topics.FEATURES_LATE),
         "computes statistics of each series in event-time windows",
+        steady=True,
     ),
     Link(
         "templates",
@@ -80,10 +99,11 @@ CHAIN = (
         (topics.LOG_FEATURES, topics.LOGS_LATE),
         "mines log templates; counts lines by template and by severity",
         starts_later=True,
+        steady=True,
     ),
     Link(
         "detector",
-        (topics.FEATURES, topics.RULES, topics.LABELS),
+        (topics.FEATURES, topics.RULES, topics.LABELS, topics.CHANGES),
         (topics.NOVELTIES, topics.STATE, topics.NEWS, topics.NOVELTIES_LATE),
         "finds what is novel in each series and each machine",
     ),
@@ -95,10 +115,30 @@ CHAIN = (
         starts_later=True,
     ),
     Link(
+        "calls",
+        (topics.TRACES_AGENTS,),
+        (topics.CALLS,),
+        "joins the spans of traces to calls between services; runs unless `topology.infer` is false",
+        needs="topology.infer",
+        replayed=False,
+        starts_later=True,
+        every="10s",
+    ),
+    Link(
+        "places",
+        (topics.RAW_AGENTS, topics.TRACES_AGENTS, topics.CALLS),
+        (topics.PLACES, topics.CHANGES),
+        "infers from telemetry where machines are, and what ended on purpose; runs unless `topology.infer` is false",
+        needs="topology.infer",
+        replayed=False,
+        starts_later=True,
+        every="10s",
+    ),
+    Link(
         "incidents",
         (
             *(topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS, topics.SILENCES, topics.CHANGES),
-            topics.RULES,
+            *(topics.RULES, topics.PLACES),
         ),
         (topics.INCIDENTS,),
         "groups novelties over series, machines and time; says when nothing is received",
@@ -107,9 +147,9 @@ CHAIN = (
     ),
     Link(
         "sink",
-        (topics.NOVELTIES, topics.INCIDENTS),
+        (topics.NOVELTIES, topics.INCIDENTS, topics.CHANGES),
         (),
-        "stores verdicts and incidents in Elasticsearch",
+        "stores verdicts, incidents and changes in Elasticsearch",
         "Elasticsearch",
     ),
     Link(

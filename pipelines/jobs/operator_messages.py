@@ -21,7 +21,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.watermarks import Prompt
-from pipelines.contracts.records import Acknowledgement, Change, Label, Placement, Rule, Silence
+from pipelines.contracts.records import Acknowledgement, Change, InferredPlacement, Label, Placement, Rule, Silence
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.sources import bounds
 
@@ -34,6 +34,7 @@ _CODES: dict[type[Record], str] = {
     Rule: "RULE_INVALID",
     Label: "LABEL_INVALID",
     Placement: "PLACEMENT_INVALID",
+    InferredPlacement: "PLACEMENT_INVALID",
     Acknowledgement: "ACKNOWLEDGEMENT_INVALID",
     Silence: "SILENCE_INVALID",
     Change: "CHANGE_INVALID",
@@ -76,8 +77,9 @@ class OperatorMessageDecoder(Decoder):
 
     Args:
         record: Type of the messages.
-        carrier: Type of the rows: its column ``window_end`` is the event time at which the message takes effect, and
-            the column with the name of the record holds the message as JSON text.
+        carrier: Type of the rows: its column ``window_end`` is the event time at which the message takes effect, the
+            column with the name of the record holds the message as JSON text, and ``came``, if it has one, when Kafka
+            took it in.
     """
 
     record: type[OperatorMessage]
@@ -86,13 +88,15 @@ class OperatorMessageDecoder(Decoder):
     def decode(self, messages: Messages) -> Decoded:
         name = self.record.__name__.lower()
         rows, refused = [], []
+        came = messages.arrived.tolist() if "came" in self.carrier.model_fields else None
         for row, value in enumerate(messages.values.to_pylist()):
             try:
                 parsed = accepted(self.record, value)
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
             else:
-                rows.append({"window_end": parsed.effective_from, name: parsed.to_json().decode(), ROW: row})
+                made = {"window_end": parsed.effective_from, name: parsed.to_json().decode(), ROW: row}
+                rows.append(made | ({"came": came[row]} if came else {}))
         schema = self.carrier.arrow_schema().append(pa.field(ROW, pa.int32()))
         return Decoded(pa.Table.from_pylist(rows, schema), refused)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.spec.decoder import Decoder
+from engine.spec.duration import duration_ms
 from engine.spec.most_keys import MostKeys
 from engine.spec.output import Output
 from engine.spec.record import Record
@@ -35,8 +38,14 @@ def internal(
 
 def most_series(settings: Settings) -> MostKeys:
     """How many series the jobs take in that first see which ones there are."""
-    share = max(1, settings.input.max_series // settings.kafka.partitions)
-    return MostKeys(("entity", "metric"), settings.input.max_series_per_machine, share)
+    most = most_of(settings, ("entity", "metric"), settings.input.max_series, duration_ms(settings.detector.forget))
+    return replace(most, alike=settings.input.max_series_per_machine)
+
+
+def most_of(settings: Settings, key: tuple[str, ...], most: int, forget: int) -> MostKeys:
+    """How many keys of a site a job takes in, of which each partition has an equal share; they count for ``forget``."""
+    share = max(1, most // settings.kafka.partitions)
+    return MostKeys(key, share, share, forget)
 
 
 def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:

@@ -7,9 +7,10 @@ from engine.spec.duration import duration_text
 from pipelines.contracts.quantities.cells import size
 from pipelines.contracts.settings.engine import EngineSettings
 from pipelines.contracts.settings.input import InputSettings
+from pipelines.jobs.places.job import MOST_MACHINES
 from pipelines.plan.coefficients import Coefficients
 from pipelines.plan.layout import MOST
-from pipelines.plan.needs import JOBS, KEYED, Plan, documents
+from pipelines.plan.needs import JOBS, KEYED, TOPOLOGY, Plan, documents
 
 _ROWS_AT_ONCE = 2_000_000
 
@@ -17,12 +18,12 @@ _ROWS_AT_ONCE = 2_000_000
 def bottlenecks(plan: Plan, coefficients: Coefficients) -> list[str]:
     """Sentences on what limits the plan; the first says what needs most of the cores."""
     use = plan.machines.utilization
-    jobs = sorted((plan[name] for name in JOBS), key=lambda need: -need.cores)
+    jobs = sorted((plan[name] for name in (*JOBS, *TOPOLOGY)), key=lambda need: -need.cores)
     all_cores = plan.total("cores")
     sentences = [f"The {jobs[0].part} needs most CPU time: {jobs[0].cores:,.2f} of {all_cores:,.2f} busy cores."]
     disk = max(plan.needs, key=lambda need: need.disk)
     sentences.append(f"Most of the disk is for {disk.part}: {size(disk.disk)} of {size(plan.total('disk'))}.")
-    for name in KEYED:
+    for name in (*KEYED, *TOPOLOGY):
         if (needed := plan[name].cores / use) > plan.shards:
             sentences.append(
                 f"The {name} needs {needed:,.1f} cores, but can use {plan.shards:,} at most: one for each shard. "
@@ -31,6 +32,11 @@ def bottlenecks(plan: Plan, coefficients: Coefficients) -> list[str]:
     if (most := max(need.cores for need in jobs) / use) > plan.partitions:
         there = f"more than there are partitions ({plan.partitions:,})"
         sentences.append(f"A job needs {most:,.1f} cores, {there}: give more.")
+    if plan.load.machines > MOST_MACHINES:
+        sentences.append(
+            f"Of {plan.load.machines:,.0f} machines {MOST_MACHINES:,} have a place by telemetry; the others have one "
+            "if somebody says it (newnormal topology)."
+        )
     for name, rate in plan.output.items():
         if rate > coefficients["driver.output"]:
             sentences.append(

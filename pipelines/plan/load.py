@@ -81,6 +81,7 @@ class Load:
         metrics: Series of a machine, on average.
         stored: Share of the verdicts that is written with ``context`` or ``novel``; ``None``: that which was measured.
         lines: Log lines per second.
+        spans: Spans of traces per second.
     """
 
     events: float
@@ -95,6 +96,12 @@ class Load:
     metrics: float = 10.0
     stored: float | None = None
     lines: float = 0.0
+    spans: float = 0.0
+
+    @property
+    def machines(self) -> float:
+        """Machines that send."""
+        return self.series / self.metrics
 
     @property
     def windows(self) -> float:

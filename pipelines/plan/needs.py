@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from engine.runtime.shard import ROWS_A_MESSAGE
 from pipelines.contracts import topics
+from pipelines.jobs.calls.job import MOST_WAITING
+from pipelines.jobs.places.job import MOST_MACHINES
 from pipelines.plan.coefficients import Coefficients
 from pipelines.plan.layout import fitted
 from pipelines.plan.load import Load
@@ -14,7 +16,11 @@ from pipelines.plan.load import Load
 KEYED = ("extractor", "templates", "detector", "log_detector")
 """Jobs whose state is divided into `engine.shards`."""
 JOBS = ("normalizer", "log_normalizer", *KEYED, "incidents", "sink")
-"""Jobs that always run; the archive is not planned."""
+"""Jobs that work all the time; the archive is not planned."""
+TOPOLOGY = ("places", "calls")
+"""Jobs that work every ten seconds."""
+_EVERY, _WAITS, _PLACES_DAYS = 10.0, 60.0, 14
+"""Seconds between micro-batches of `TOPOLOGY`, seconds for which a span waits, days for which a place is kept."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +114,9 @@ def plan(load: Load, coefficients: Coefficients, machines: Machines | None = Non
         machines: How machines are used.
     """
     machines = machines or Machines()
-    jobs = _jobs(load, coefficients)
+    jobs = (*_jobs(load, coefficients), *_topology(load, coefficients))
     cores = {need.part: need.cores / machines.utilization for need in jobs}
-    keyed = max(cores[name] for name in KEYED)
+    keyed = max(cores[name] for name in (*KEYED, *TOPOLOGY))
     partitions, shards = fitted(keyed, max(cores.values()), machines.partitions)
     bytes_a_second = _bytes_a_second(load, coefficients, partitions)
     nodes, replicas = _elasticsearch_nodes(load, coefficients, machines)
@@ -201,6 +207,25 @@ def _jobs(load: Load, coefficients: Coefficients) -> tuple[Need, ...]:
     )  # fmt: skip
 
 
+def _topology(load: Load, coefficients: Coefficients) -> tuple[Need, ...]:
+    """The jobs that infer the topology, with what they write."""
+    us, copies, fixed = 1e-6, coefficients["state.copies"], coefficients["batch.overhead"] / 1_000 / _EVERY
+    machines, waiting = min(load.machines, MOST_MACHINES), min(load.spans * _WAITS, MOST_WAITING)
+    seen = load.events * coefficients["places.sample"] + load.machines / _EVERY * coefficients["places.machine"]
+    return (
+        Need(
+            "places", fixed + seen * us, copies * machines * coefficients["places.state"],
+            driven_by="machines, and samples that come through telemetry.agents",
+            coefficients=("places.sample", "places.machine", "places.state", "state.copies", "batch.overhead"),
+        ),
+        Need(
+            "calls", fixed + load.spans * coefficients["calls.span"] * us,
+            copies * waiting * coefficients["calls.state"],
+            driven_by="spans per second", coefficients=("calls.span", "calls.state", "state.copies", "batch.overhead"),
+        ),
+    )  # fmt: skip
+
+
 def _processes(coefficients: Coefficients, cores: dict[str, float]) -> tuple[Need, ...]:
     """The memory of processes that hold no keys: it does not depend on the number of series."""
     workers = max(1.0, sum(cores.values()) / 2)
@@ -228,6 +253,7 @@ def _bytes_a_second(load: Load, coefficients: Coefficients, partitions: int) -> 
         topics.NOVELTIES: documents(load, coefficients) * coefficients["novelties.verdict"],
         topics.LOGS_JSON: load.lines * coefficients["logs_json.line"],
         topics.LOGS: load.lines * coefficients["logs.line"],
+        topics.TRACES_AGENTS: load.spans * coefficients["traces.span"],
     }
 
 
@@ -241,19 +267,23 @@ def _kafka(load: Load, coefficients: Coefficients, rates: dict[str, float]) -> t
         else ("novelties.verdict",),
         topics.LOGS_JSON: ("logs_json.line",),
         topics.LOGS: ("logs.line",),
+        topics.TRACES_AGENTS: ("traces.span",),
     }
     seconds, driven = load.retention_ms / 1_000, "its messages × kafka.retention × kafka.replication"
     kept = [
         Need(f"kafka:{topic}", disk=rate * seconds * load.replication, driven_by=driven, coefficients=names[topic])
         for topic, rate in rates.items()
     ]
+    places = min(load.machines, MOST_MACHINES) * coefficients["places.written"] * _PLACES_DAYS
     segment = int(topics.config(topics.FEATURES, load.retention_ms)["segment.ms"]) / 1_000
     return (
         *kept,
         Need("open segments", disk=sum(rates.values()) * segment * load.replication,
              driven_by="Kafka deletes whole segments, of a seventh of kafka.retention, at most a day"),
-        Need("compacted topics", disk=load.judged_series * coefficients["detector_state.series"] * load.replication,
-             driven_by="series: detector.state is kept for ever", coefficients=("detector_state.series",)),
+        Need("compacted topics",
+             disk=(load.judged_series * coefficients["detector_state.series"] + places) * load.replication,
+             driven_by="series: detector.state is kept for ever; machines: what is known of places is written each day",
+             coefficients=("detector_state.series", "places.written")),
         Need("kafka brokers", memory=load.replication * coefficients["kafka.memory"],
              driven_by="brokers: at least kafka.replication; their CPU time is in that of the jobs",
              coefficients=("kafka.memory",)),

@@ -101,7 +101,10 @@ def _newest(verdicts: Iterable[Any], incident: Incident) -> dict[Key, Mapping[st
     for each in verdicts:
         if not isinstance(each, dict) or (each.get("host.name"), each.get("metric")) not in series:
             continue
-        key = each["host.name"], each["metric"], each["window_start"], each["@timestamp"]
+        numbers = [each.get(name, 0) for name in ("window_start", "@timestamp", "revision")]
+        if not all(type(number) is int for number in numbers):
+            continue  # the sink sends it to the dead letters
+        key = each["host.name"], each["metric"], numbers[0], numbers[1]
         if key[2] < incident.start or key[3] > until:
             continue
         if key not in newest or newest[key].get("revision", 0) <= each.get("revision", 0):

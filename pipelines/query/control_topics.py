@@ -21,7 +21,8 @@ from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Change, Label, Placement, Rule
+from pipelines.contracts.records import Acknowledgement, Change, InferredPlacement, Label, Placement, Rule
+from pipelines.contracts.records.site_messages import together
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
 from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
@@ -29,15 +30,19 @@ from pipelines.jobs.sources import bounds
 
 _SECONDS = 30.0
 _NOTHING = "nothing was written"
+LATEST = 253_402_300_799_999
+"""The last instant of the year 9999, which is the last that `iso` can write."""
 _PAGES = {Rule: "docs/rules.md", Label: "docs/rules.md", Change: "docs/changes.md"}
 _TOPICS: dict[type[Record], str] = {
     Rule: topics.RULES,
     Label: topics.LABELS,
     Acknowledgement: topics.ACKNOWLEDGEMENTS,
     Placement: topics.TOPOLOGY,
+    InferredPlacement: topics.PLACES,
     Change: topics.CHANGES,
 }
-R = TypeVar("R", Rule, Label, Acknowledgement, Placement, Change)
+R = TypeVar("R", Rule, Label, Acknowledgement, Placement, InferredPlacement, Change)
+P = TypeVar("P", Placement, InferredPlacement)
 
 
 def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
@@ -86,9 +91,11 @@ def instant(text: str | None, now: int, where: str) -> int | None:
     """
     if text is None or text == "now":
         return None if text is None else now
-    if text[:1] in "+-":
-        return now + (1 if text[0] == "+" else -1) * duration_ms(text[1:], where)
-    return epoch_ms(text)
+    relative = text[:1] in ("+", "-")
+    found = now + (1 if text[0] == "+" else -1) * duration_ms(text[1:], where) if relative else epoch_ms(text)
+    if not 0 <= found <= LATEST:
+        raise NewnormalError("TIME_INVALID", f"{text[:60]!r} lies outside of all calendars", where, "1970 to 9999")
+    return found
 
 
 def write(settings: Settings, *records: OperatorMessage) -> None:
@@ -189,8 +196,23 @@ def all_labels(settings: Settings) -> list[Label]:
 
 
 def placements(settings: Settings) -> dict[str, Placement]:
-    """The last placement of each machine, also where it says that the machine has no place any more."""
-    found = sorted(_written(settings, Placement), key=lambda each: (each.time, each.to_json()))
+    """The last placement of each machine that a person gave, also where it says that it has no place any more."""
+    return _last_places(settings, Placement)
+
+
+def inferred_placements(settings: Settings) -> dict[str, InferredPlacement]:
+    """The last placement of each machine that telemetry told, likewise."""
+    return _last_places(settings, InferredPlacement)
+
+
+def all_placements(settings: Settings) -> dict[str, Placement]:
+    """The placement of each machine as the incidents job takes it: what people say, and else what telemetry tells."""
+    said, inferred = placements(settings), inferred_placements(settings)
+    return {name: together(said.get(name), inferred.get(name)) for name in sorted(said.keys() | inferred.keys())}
+
+
+def _last_places(settings: Settings, record: type[P]) -> dict[str, P]:
+    found = sorted(_written(settings, record), key=lambda each: (each.time, each.to_json()))
     return {each.entity: each for each in found}
 
 

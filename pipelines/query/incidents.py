@@ -40,6 +40,11 @@ def incidents(settings: Settings) -> list[Incident]:
     return sorted(newest.values(), key=lambda each: (-each.opened, each.id))
 
 
+def concerns(incident: Incident, machine: str) -> bool:
+    """Whether an incident has a machine, or a series of it."""
+    return machine in {*(each.entity for each in incident.machines), *(each.entity for each in incident.series)}
+
+
 def first_written(settings: Settings, incident: Incident) -> int | None:
     """When Kafka took in the first revision of an incident, epoch ms; ``None`` if it no longer holds that revision.
 

@@ -15,9 +15,9 @@ from pipelines.jobs.operator_messages import OperatorMessage
 from pipelines.query import incidents
 from pipelines.query.control_topics import (
     acknowledgements,
+    all_placements,
     checked,
     labels,
-    placements,
     rules,
     rules_in_force,
     withdrawn,
@@ -135,7 +135,7 @@ class Operator:
         settings = self._settings()
         records: dict[str, Sequence[OperatorMessage]] = {
             "rules": rules_in_force(settings, self._clock()), "labels": labels(settings),
-            "placements": list(placements(settings).values()),
+            "placements": list(all_placements(settings).values()),
             "acknowledgements": acknowledgements(settings),
         }  # fmt: skip
         written = {

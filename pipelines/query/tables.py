@@ -25,6 +25,7 @@ from pipelines.contracts.records import (
     Change,
     Features,
     Incident,
+    InferredPlacement,
     Label,
     Log,
     LogFeatures,
@@ -37,6 +38,7 @@ from pipelines.contracts.records import (
     Telemetry,
 )
 from pipelines.contracts.version_names import plain
+from pipelines.formats.placements.facts import Sighting
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
@@ -49,6 +51,7 @@ COLUMNAR: dict[str, type[Record]] = {
     topics.NOVELTIES_LATE: Features,
     topics.NEWS: News,
     topics.LOG_NEWS: News,
+    topics.CALLS: Sighting,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
@@ -58,6 +61,7 @@ JSON: dict[str, type[Record]] = {
     topics.RULES: Rule,
     topics.LABELS: Label,
     topics.TOPOLOGY: Placement,
+    topics.PLACES: InferredPlacement,
     topics.ACKNOWLEDGEMENTS: Acknowledgement,
     topics.SILENCES: Silence,
     topics.CHANGES: Change,

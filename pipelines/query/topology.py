@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.records import Placement
+from pipelines.contracts.records import InferredPlacement, Placement
 from pipelines.contracts.settings import Settings
-from pipelines.query.control_topics import checked, placements, write
+from pipelines.query.control_topics import P, checked, inferred_placements, placements, write
 
 COLUMNS = ("machine", "parent", "depends_on")
 """The columns of a file of the topology; it needs the first, and one of the others."""
@@ -43,8 +43,16 @@ NOWHERE = Place((), ())
 
 
 def topology(settings: Settings) -> list[Placement]:
-    """The machines that have a place, sorted by what they run on and by name."""
-    placed = [each for each in placements(settings).values() if each.above]
+    """The machines of which a person says where they are, sorted by what they run on and by name."""
+    return _sorted(each for each in placements(settings).values() if each.above)
+
+
+def inferred(settings: Settings) -> list[InferredPlacement]:
+    """The machines of which telemetry tells where they are or what they are replicas of, likewise."""
+    return _sorted(each for each in inferred_placements(settings).values() if each.above or each.workload)
+
+
+def _sorted(placed: Iterable[P]) -> list[P]:
     return sorted(placed, key=lambda each: (each.parent or "", each.entity))
 
 

@@ -28,6 +28,9 @@ SECONDS = 60.0
 AT_ONCE = 4
 """The most questions that are worked on at once, with those that were given up; others wait."""
 
+_LONGEST_ERROR = 2_000
+"""The most characters of an error, which may repeat what was asked."""
+
 _ABOUT = (
     "Newnormal watches machines, and says what is novel. Ask it which incidents there are, why something was said or "
     "was not said, and what is believed of a series. Times are ISO 8601 in UTC, or from now such as -2h. Each answer "
@@ -114,6 +117,11 @@ def mcp_server(answers: Answers, seconds: float = SECONDS, most_bytes: int = MOS
         return await of(answers.top, count)
 
     @tool
+    async def full(count: Few = 10) -> str:
+        """What will be full next (disks, memory, quotas, certificates), and when, with 95 % between two times?"""
+        return await of(answers.full, count)
+
+    @tool
     async def compare(
         first: Annotated[str, Field(description="a version, e.g. v1")],
         second: Annotated[str, Field(description="another version, e.g. v2")],
@@ -145,7 +153,7 @@ def _guarded(asked: Callable[..., Awaitable[str]], seconds: float, most_bytes: i
             late = NewnormalError("ANSWER_TOO_SLOW", f"no answer within {seconds:g} s", asked.__name__, accepted)
             raise ToolError(late.in_one_line) from None
         except NewnormalError as error:
-            raise ToolError(error.in_one_line) from None
+            raise ToolError(error.in_one_line[:_LONGEST_ERROR]) from None
         return text
 
     return answered

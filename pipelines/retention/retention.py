@@ -16,7 +16,7 @@ from typing import Literal, Self
 
 import structlog
 from confluent_kafka import KafkaException
-from elasticsearch import ApiError, Elasticsearch, NotFoundError, TransportError
+from elasticsearch import ApiError, AuthorizationException, Elasticsearch, NotFoundError, TransportError
 
 from engine.clock import now_ms
 from engine.kafka.admin import change_configs
@@ -24,7 +24,7 @@ from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.elasticsearch_client import elasticsearch_client, reason
 from pipelines.contracts.records.incident import STANDING
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import archived
@@ -118,17 +118,24 @@ class Retention:
         try:
             its = [(v, self._settings.of(v.names)) for v in versions]
             bases = [(v, base) for v, settings in its for base in (settings.index, settings.incident_index)]
-            for version, base in bases:
+            for version, base in [*bases, (None, self._settings.change_alias)]:
                 partition = Partition(base, 0)
                 try:
                     stats = client.indices.stats(index=",".join(partition.patterns), metric="store")["indices"]
                 except NotFoundError:
                     continue
-                new = f"version {version.name} is new" if version.created > before else ""
+                except AuthorizationException as error:
+                    if version is not None:
+                        raise
+                    log.warning(
+                        "indices of changes are not deleted, as the account lacks privileges", reason=reason(error)
+                    )
+                    continue
+                new = f"version {version.name} is new" if version and version.created > before else ""
                 for name, index in stats.items():
                     end = index_end(name)
                     if end is not None and end <= before:
-                        of_incidents = base == self._settings.of(version.names).incident_index
+                        of_incidents = version and base == self._settings.of(version.names).incident_index
                         needed = new or (_incidents_in(client, name, before) if of_incidents else "")
                         yield Old("index", name, end, index["total"]["store"]["size_in_bytes"], needed)
         finally:

@@ -58,7 +58,7 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
     link = LINKS[name]
     acls = [Acl("topic", topic, "Read") for topic in link.reads(settings)]
     acls += [Acl("topic", topic, "Write") for topic in link.writes(settings)]
-    outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
+    outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS} if name in JOBS else set()
     acls += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
     if name == "normalizer":  # its process notices that nothing arrives any more
         acls += [Acl("topic", settings.topic(topics.SILENCES), operation) for operation in ("Read", "Write")]
@@ -102,7 +102,8 @@ def of_operators(settings: Settings) -> list[Acl]:
 
 def of_proofs(settings: Settings) -> list[Acl]:
     """What `newnormal prove` needs: what operators need, and to make and remove versions whose names begin so."""
-    written = dict.fromkeys(topic for name in JOBS for topic in LINKS[name].outputs) | {topics.DEADLETTER: None}
+    links = [LINKS[name] for name in JOBS if LINKS[name].replayed]
+    written = dict.fromkeys(topic for link in links for topic in link.outputs) | {topics.DEADLETTER: None}
     begun_with = topics.TELEMETRY, topics.LOGS  # a proof computes what comes after these, at the most
     own = [f"{settings.topic(name)}-{PROOF}" for name in written if name not in begun_with]
     begin = f"{settings.namespace}{PROOF}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from threading import Thread
 
@@ -19,7 +20,8 @@ from engine.kafka.heartbeat_sender import HeartbeatSender
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
 from engine.kafka.permissions import check_topics
 from engine.spark.checkpoint_layout import check_layout
-from engine.spark.checkpoint_offsets import committed_offsets, next_offsets
+from engine.spark.checkpoint_offsets import committed_offsets
+from engine.spark.checkpoint_topics import settle, standings
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import StartingSpark, end, telling_of_jvm
@@ -63,6 +65,7 @@ class Driver:
         begin: Where jobs without a checkpoint begin to read, by job; see `engine.spark.query.start`.
         starting: The JVM of Spark if it was started before; ``None``: `start` starts it.
         at_once: True if all jobs start at once; otherwise some wait for others, see `LaterJobs`.
+        steady: True if heartbeats never become rare, as the run ends by itself and its end waits for them.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN`` if the program has no job of a name.
@@ -79,6 +82,7 @@ class Driver:
         begin: Mapping[str, Offsets] | None = None,
         starting: StartingSpark | None = None,
         at_once: bool = False,
+        steady: bool = False,
     ) -> None:
         jobs = [name for name in program.names if program.runs(name, settings)] if jobs is None else jobs
         if unknown := [name for name in jobs if name not in program.names]:
@@ -86,7 +90,7 @@ class Driver:
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
         self.settings, self.program, self.begin = settings, program, begin or {}
-        self._starting, self._at_once, self.write_again = starting, at_once, write_again
+        self._starting, self._at_once, self._steady, self.write_again = starting, at_once, steady, write_again
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         live_from = now_ms() if live_from is None else live_from
@@ -110,9 +114,7 @@ class Driver:
         self.runs = {name: RunningJob() for name in self.names}
         if ARCHIVE in self.runs:
             self.runs[ARCHIVE].patience += duration_ms(settings.archive.every) / 1000
-        self.slow_until = 0.0
-        self.later = LaterJobs()
-        self.interrupts = Interrupts()
+        self.slow_until, self.later, self.interrupts = 0.0, LaterJobs(), Interrupts()
         self.drained: dict[str, SinkJob | ArchiveJob] = {}
         self.spark: SparkSession | None = None
         self.heartbeats, self.resources = ExitStack(), ExitStack()
@@ -146,11 +148,13 @@ class Driver:
         self.resources.enter_context(self.ownership)
         check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
         self._check_output(jobs)
-        checkpoints, policy = self.runtime.checkpoints, settings.engine.on_missing_offsets
-        of_log = [name for name in self.names if not self.archived.may_read(name, self.program.reads(name, settings))]
-        needed = {name: next_offsets(checkpoints / name) for name in of_log}
-        retained.check(self.runtime.bootstrap, checkpoints, needed, policy, "engine.on_missing_offsets")
+        checkpoints, reads = self.runtime.checkpoints, {name: self.program.reads(name, settings) for name in self.names}
+        archived = [name for name in self.names if self.archived.may_read(name, reads[name])]
+        jobs_stand, policy = standings(checkpoints, reads, archived), settings.engine.on_missing_offsets
+        goes_on, ids = retained.check(self.runtime.bootstrap, checkpoints, jobs_stand, policy, retained.ACCEPTED)
         self.program.check(self.names, settings, checkpoints)
+        for name in self.names:
+            settle(checkpoints / name, reads[name], goes_on.get(name, {}), ids)
 
     def start(self) -> None:
         """Starts Spark and the jobs, but for those that `check` starts later; `claim` must have been called before.
@@ -171,9 +175,13 @@ class Driver:
         if beating := self.program.beating(self.names, settings):
             watch = None if self._at_once else silence_watch(self.settings, self.names, beating)
             heard = self.heartbeats.enter_context(watch).beat if watch else None
-            ends = (lambda: self.ends) if self.program.by_event_time and not self._at_once else None
-            sender = HeartbeatSender(self.runtime.bootstrap, beating, on_delivery=heard, ends=ends)
-            self.heartbeats.enter_context(sender)
+            may_rest = self.program.by_event_time and not self._steady
+            for rhythm in self.program.rhythms(self.names, settings):
+                ends = (lambda own=rhythm: own.heard_in(self.ends)) if may_rest else None
+                sender = HeartbeatSender(
+                    self.runtime.bootstrap, rhythm.topics, on_delivery=heard, ends=ends, grid_ms=rhythm.grid_ms
+                )
+                self.heartbeats.enter_context(sender)
         self.ownership.check_others()
         later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
         self.later = LaterJobs(later, time.monotonic())
@@ -218,7 +226,8 @@ class Driver:
             except InputUnknown as unknown:
                 log.info("job waits", job=name, reason=str(unknown))
                 return False
-            query = start(self.spark, job, self.runtime, self._report, self.begin.get(name), archive)
+            runtime = replace(self.runtime, trigger=self.program.pause_ms(name, int(self.runtime.trigger)))
+            query = start(self.spark, job, runtime, self._report, self.begin.get(name), archive)
         self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name) or self._first_offsets(name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
         return True

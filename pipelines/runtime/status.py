@@ -22,7 +22,7 @@ from pipelines.jobs.archive.job import ARCHIVE, ArchiveReport
 from pipelines.jobs.sink.document import IndexedNews
 from pipelines.jobs.sink.job import SinkReport
 
-OPENS = ("anomaly", "state_change", "absence")
+OPENS = ("anomaly", "state_change", "absence", "exhaustion", "outlier")
 """Kinds of news that leave a series open, until news of another kind arrives or its incident closes."""
 
 
@@ -33,7 +33,7 @@ class NewsCounts:
     >>> counts.take([IndexedNews("a", "cpu", "anomaly", 10), IndexedNews("b", "cpu", "absence", 10)])
     >>> counts.take([IndexedNews("a", "cpu", "recovered", 20)])
     >>> counts.stored["anomaly"], counts.open()
-    (1, {'anomaly': 0, 'state_change': 0, 'absence': 1})
+    (1, {'anomaly': 0, 'state_change': 0, 'absence': 1, 'exhaustion': 0, 'outlier': 0})
     >>> counts.take([IndexedNews("b", "cpu", "normal", 30, closes=True)])
     >>> counts.open()["absence"]
     0
@@ -192,6 +192,7 @@ class StatusCollector:
             tally = self.tallies["sink"]
             tally.add(report.records_in, report.outcome.indexed, report.seconds)
             tally.dead += len(report.outcome.rejected)
+            tally.last_error = report.missing or tally.last_error
             self.indexed += report.outcome.indexed
             self.news.take(report.outcome.news)
             at = report.outcome.searchable_at_ms

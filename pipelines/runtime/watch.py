@@ -16,6 +16,7 @@ from dashboards.status import PipelineStatus, Progress
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import access_token
+from pipelines.contracts.bounds import Bounds
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
@@ -135,7 +136,7 @@ def watching(
     if settings.version != FIRST:
         own = (settings.index, settings.incident_index)
         shown, incidents = (",".join(Partition(index, 0).patterns) for index in own)
-    store = Store(settings.elasticsearch.url or "", shown, incidents)
+    store = Store(settings.elasticsearch.url or "", shown, incidents, settings.change_alias)
     watch: list[Watch] = []
     beliefs = state_view(settings, "detector" in driver.names) if state_view else None
     console, status = settings.console, lambda: watch[0].status() if watch else {}
@@ -152,6 +153,7 @@ def watching(
         duration_ms(settings.incidents.quiet),
         Promises.of(settings),
         trials(settings) if trials else None,
+        Bounds(settings.detector.bounds),
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -16,6 +16,7 @@ from engine.spark.checkpoint_layout import STATE_FORMAT, shards_of
 from engine.spark.checkpoint_lock import taken
 from engine.spark.checkpoint_offsets import last_committed, next_offsets
 from engine.spark.checkpoint_state import shard_states
+from engine.spark.checkpoint_topics import IDS
 from engine.spark.hadoop_path import HadoopPath, delete, made_here
 from engine.spec.errors import NewnormalError
 from engine.state import initial
@@ -177,7 +178,7 @@ def _built(plan: Plan, job: str, spark: SparkSession) -> Path:
         states = rescaled(definition, shard_states(spark, source, saved.shards), plan.shards)
     with made_here(folder) as here:
         initial.write(here, states, _offsets(plan, job, saved))
-        for name in ("job.json", "settings.json"):
+        for name in ("job.json", "settings.json", IDS):
             if (source / name).exists():
                 shutil.copyfile(source / name, here / name)
         if states:

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
 from pipelines.versions.version import CHANGEABLE, Version, from_job, is_setting, sources
 
 _NOW = "nothing was started"
@@ -76,8 +77,10 @@ def differing(config: Path | None) -> dict[str, Any]:
         raise NewnormalError("SETTING_INVALID", str(error), str(config), accepted, _NOW) from None
     settings: dict[str, Any] = {}
     for section, values in tree.items():
-        inner = values if isinstance(values, dict) else {}
-        settings |= {f"{section}.{name}": value for name, value in inner.items()} if inner else {section: values}
+        if isinstance(values, dict) and section in Settings.model_fields:
+            settings |= {f"{section}.{name}": value for name, value in values.items()}
+        else:
+            settings[section] = values
     if unknown := sorted(name for name in settings if not is_setting(name)):
         what, accepted = f"{', '.join(unknown)} is no setting", "the settings in docs/settings.md"
         raise NewnormalError("SETTING_INVALID", what, str(config), accepted, _NOW)

@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from dashboards.status import Progress
+from engine.kafka.offsets import Offsets
 from engine.spec.duration import iso
 from pipelines.contracts.quantities.words import duration
-from pipelines.contracts.topics import FROM_OPERATORS
+from pipelines.contracts.topics import ABOUT_THE_SITE
 from pipelines.runtime.driver import Driver
 from pipelines.versions.program import VersionProgram
 
@@ -37,8 +38,9 @@ class ReplayProgress:
         self._driver, self._program, self._first = driver, program, first
         self._began = time.monotonic()
         self._read = LogRead()
-        self._heartbeats = {driver.settings.reads(topic) for topic in FROM_OPERATORS}
+        self._heartbeats = {driver.settings.reads(topic) for topic in ABOUT_THE_SITE}
         self._seen: deque[tuple[float, int, float]] = deque()
+        self._near_with: Offsets | None = None
         self.caught_up = False
 
     def look(self) -> Progress | None:
@@ -53,8 +55,10 @@ class ReplayProgress:
             self._seen.popleft()
         (then, before, was), passed = self._seen[0], max(now - self._seen[0][0], 1e-9)
         rate, speed = (records - before) / passed, (share - was) / passed
-        if share > _CAUGHT_UP and all(self._near(name, lag) for name, lag in lags.items()):
-            self.caught_up = True
+        ends, near = self._driver.ends, share > _CAUGHT_UP and all(self._near(*lag) for lag in lags.items())
+        # what a job has just written is not in the ends that were asked for before
+        self.caught_up |= near and self._near_with is not None and self._near_with is not ends
+        self._near_with = (self._near_with or ends) if near else None
         if self.caught_up:
             return None
         seconds = (1.0 - share) / speed if now > then and speed > 0 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import structlog
 from confluent_kafka import KafkaException
 
 from engine.kafka.content import between
-from engine.kafka.message_size import mean_sizes
+from engine.kafka.message_size import mean_sizes, messages_in
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.decoder import Messages
@@ -23,7 +23,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.source import Source
 from pipelines.contracts.settings import Settings
-from pipelines.contracts.topics import FROM_OPERATORS
+from pipelines.contracts.topics import ABOUT_THE_SITE
 from pipelines.jobs.links import LINKS
 from pipelines.runtime.archived_input import archive_begin, begin_before
 from pipelines.runtime.bounded import BoundedRun
@@ -150,9 +150,10 @@ def replay(
     """
     program = VersionProgram(version)
     settings = filled(version.load(**overrides))
-    settings = settings if "engine.max_records" in version.settings else _large_batches(settings, program)
+    settings = _for_the_log(settings, program, version.settings)
     begin = {name: _begin(name, settings, version.start) for name in program.first} if version.start else {}
-    driver = Driver(settings, take_over=take_over, program=program, begin=begin, at_once=True)
+    ends = version.end is not None
+    driver = Driver(settings, take_over=take_over, program=program, begin=begin, at_once=True, steady=ends)
     progress = ReplayProgress(driver, program, _first(settings, program, begin))
     bounded = BoundedRun(driver, partial(_past, driver, settings, version.end)) if version.end is not None else None
     live = False
@@ -186,7 +187,7 @@ def recompute(version: Version, settings: Settings, begin: Mapping[str, Offsets]
     """
     assert version.end is not None
     program = VersionProgram(version)
-    driver = Driver(_large_batches(settings, program), program=program, begin=begin, at_once=True)
+    driver = Driver(_for_the_log(settings, program, {}), program=program, begin=begin, at_once=True, steady=True)
     progress = ReplayProgress(driver, program, None)
     bounded = BoundedRun(driver, partial(_past, driver, settings, version.end))
     with driver.interrupts, ExitStack() as stack:
@@ -206,7 +207,7 @@ def _begin(name: str, settings: Settings, start: int) -> Offsets:
     A record's event time lies at most ``watermark.max_ahead`` after its arrival at Kafka. Where Kafka has deleted the
     messages of that time, the offsets are those of the archive.
     """
-    topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in FROM_OPERATORS]
+    topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in ABOUT_THE_SITE]
     offsets, arrived = (
         KafkaOffsets(settings.kafka.bootstrap or "", topics),
         max(0, start - duration_ms(settings.watermark.max_ahead)),
@@ -230,11 +231,23 @@ def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:
     return watermark is not None and watermark >= end + settings.window.open_for_ms
 
 
-def _large_batches(settings: Settings, program: VersionProgram) -> Settings:
-    """The settings with as many messages in a micro-batch as the size of the messages allows."""
-    inputs = {settings.reads(topic) for name in program.first for topic in LINKS[name].inputs}
-    size = max(mean_sizes(settings.kafka.bootstrap or "", sorted(inputs)).values(), default=0.0)
-    engine = settings.engine
+def _for_the_log(settings: Settings, program: VersionProgram, chosen: Collection[str]) -> Settings:
+    """The settings that suit the log: as many messages in a micro-batch as their size allows, and no optimizing JVM.
+
+    The latter only for a log that fits into one micro-batch: its replay would be over before optimizing pays.
+
+    Args:
+        settings: The settings.
+        program: The jobs.
+        chosen: The settings in which the version differs, by dotted name; they stay.
+    """
+    bootstrap = settings.kafka.bootstrap or ""
+    inputs = sorted({settings.reads(topic) for name in program.first for topic in LINKS[name].inputs})
+    size = max(mean_sizes(bootstrap, inputs).values(), default=0.0)
+    engine, suited = settings.engine, dict[str, object]()
     most = min(_MOST_MESSAGES, round(_BATCH_BYTES / size)) if size else _MOST_MESSAGES
-    larger = engine.model_copy(update={"max_records": max(engine.max_records, most)})
-    return settings.model_copy(update={"engine": larger})
+    if "engine.max_records" not in chosen:
+        suited["max_records"] = max(engine.max_records, most)
+    if "jvm_optimizes" not in engine.model_fields_set and messages_in(bootstrap, inputs) <= most:
+        suited["jvm_optimizes"] = "never"
+    return settings.model_copy(update={"engine": engine.model_copy(update=suited)})

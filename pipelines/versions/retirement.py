@@ -117,14 +117,15 @@ def _refuse_shown(plan: Retirement, settings: Settings, client: Elasticsearch | 
 def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
     """The jobs of a version whose output another version reads, and the jobs of the version that these read.
 
-    A job that only one version has, as the archive, stays with the topics that it reads.
+    A job that only one version has stays with the topics that it reads, as the archive, or that another version reads,
+    as the places of machines.
     """
     needed = {
         topic
         for other in others
         for job in other.jobs
         for topic in LINKS[job].inputs
-        if other.sources.get(topic) == version.name
+        if other.sources.get(topic) == version.name or topic in topics.OF_ALL_VERSIONS
     }
     kept: set[str] = set()
     for name in reversed(version.jobs):  # against the flow of data: readers come before writers

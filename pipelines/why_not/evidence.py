@@ -22,6 +22,7 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Incident, Label
+from pipelines.contracts.records.novelty import judged_metric, sent_metric
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detectors.metrics.judging import rows_to_judge
 from pipelines.jobs.detectors.rules import effects, withheld
@@ -35,6 +36,9 @@ from pipelines.query.told import SentMessage, ToldFiles
 MOST_MESSAGES = 20_000
 """How many messages of a topic are read at most."""
 
+LOG = "logs"
+"""The metric of verdicts on a machine's log."""
+_TEMPLATE = "log.template."
 _NAMED = 20
 _SECONDS = 30.0
 
@@ -86,26 +90,33 @@ def evidence(settings: Settings, machine: str, metric: str, start: int, end: int
     Args:
         settings: The settings of the version, with the address of Kafka filled in.
         machine: The machine.
-        metric: The metric, with the labels if the series has some.
+        metric: The metric, with the labels if the series has some; also one that only verdicts have, as what is said
+            beside its peers (`_peers.`), and of when it is full (`~full`): values and beliefs are those of the metric.
         start: When something happened, epoch milliseconds.
         end: Until when it is looked for, epoch milliseconds.
 
     Raises:
-        NewnormalError: ``KAFKA_UNREACHABLE``, ``KAFKA_READ_FAILED``.
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``KAFKA_READ_FAILED``; ``USAGE_INVALID`` if a name is no text.
     """
+    try:
+        f"{machine}{metric}".encode()
+    except UnicodeEncodeError:
+        what = f"{machine[:60]!r} or {metric[:60]!r} is no UTF-8"
+        raise NewnormalError("USAGE_INVALID", what, "machine and metric", "names as they are sent") from None
     reader = _Reader(settings, machine, max(0, start - duration_ms(settings.watermark.max_ahead)))
     until = end + settings.window.open_for_ms
-    windows, watermark = _windows(reader, machine, metric, start, end, until)
-    samples = (each.filter(_of(metric, machine) & pl.col("time").is_between(start, end, "left"))
-               for each in reader.tables(topics.FEATURES_LATE))  # fmt: skip
-    too_late = (each.filter(_within(metric, start, end, machine)) for each in reader.tables(topics.NOVELTIES_LATE))
-    late = sum(each.height for each in (*samples, *too_late))
-    beliefs = [each for each in reader.json(topics.STATE, whole=True) if each.get("host.name") == machine]
-    mine = [each for each in beliefs if each.get("metric") == metric]
+    sent = sent_metric(metric)
+    windows, watermark = (_log_windows if sent == LOG else _windows)(reader, machine, sent, start, end, until)
+    late = sum(each.height for each in _late(reader, machine, sent, start, end))
+    beliefs = [
+        each for each in reader.json(topics.STATE, whole=True)
+        if each.get("host.name") == machine and "metric" in each and isinstance(each.get("@timestamp"), int)
+    ]  # fmt: skip
+    mine = [each for each in beliefs if each.get("metric") == sent]
     before = [each for each in mine if each["@timestamp"] <= end] or mine[:1]
     found = [
         each for each in _or_nothing(lambda: stored.incidents(settings))
-        if _concerns(each, machine) and each.start < end and (each.end is None or each.end > start)
+        if stored.concerns(each, machine) and each.start < end and (each.end is None or each.end > start)
     ]  # fmt: skip
     ids = {each.id for each in found}
     verdicts, belief = _verdicts(reader, machine, metric, start, end), before[-1] if before else {}
@@ -115,10 +126,10 @@ def evidence(settings: Settings, machine: str, metric: str, start: int, end: int
         letters=_letters(settings, machine, start) if not windows else (),
         verdicts=verdicts, belief=belief,
         known=sorted({each["metric"] for each in beliefs})[:_NAMED] if not mine else (),
-        rules=muting(rules_over_time(settings), windows, verdicts, belief) if windows else (),
+        rules=muting(rules_over_time(settings), [{**each, "metric": metric} for each in windows], verdicts, belief),
         labels=[
-            each for each in labels(settings)
-            if each.entity == machine and each.metric in (metric, "_machine") and each.effective_from < end
+            each for each in labels(settings) if each.effective_from < end
+            and each.entity == machine and each.metric in (metric, judged_metric(metric), "_machine")
         ],
         incidents=found, told=[each for each in told if ids & set(each.incidents)], complete=reader.complete,
     )  # fmt: skip
@@ -131,7 +142,13 @@ class _Reader:
         settings: The settings.
         machine: The machine.
         arrived: What Kafka got earlier is not read, epoch milliseconds.
+
+    Attributes:
+        complete: False if a topic has more messages than were read.
+        reached: The watermark that `until` has come to; ``None``: none yet.
     """
+
+    reached: int | None = None
 
     def __init__(self, settings: Settings, machine: str, arrived: int) -> None:
         self._settings, self._machine, self._arrived = settings, machine, arrived
@@ -163,6 +180,16 @@ class _Reader:
         for value in self.values(name, whole=whole):
             yield tables.frame(name, [value])[0]
 
+    def until(self, name: str, until: int) -> Iterator[pl.DataFrame]:
+        """The tables of a columnar topic, up to the one whose watermark lies behind an instant; notes how far it is."""
+        for value in self.values(name):
+            mark = columnar.watermark(value)
+            if mark is not None and (self.reached is None or mark > self.reached):
+                self.reached = mark
+            yield tables.frame(name, [value])[0]
+            if self.reached is not None and self.reached > until:
+                return
+
     def json(self, name: str, *, whole: bool = False) -> Iterator[dict[str, Any]]:
         """The records of a topic of JSON objects; others are left out, as the sink does."""
         for value in self.values(name, whole=whole):
@@ -177,26 +204,57 @@ def _windows(
 ) -> tuple[list[dict[str, Any]], int | None]:
     """The windows of a series within a time, each as its last revision tells it; and the watermark behind them."""
     newest: dict[int, dict[str, Any]] = {}
-    reached: int | None = None
-    for value in reader.values(topics.FEATURES):
-        mark = columnar.watermark(value)
-        reached = mark if reached is None or (mark is not None and mark > reached) else reached
-        rows = tables.frame(topics.FEATURES, [value])[0].filter(_within(metric, start, end, machine))
+    for table in reader.until(topics.FEATURES, until):
+        rows = table.filter(_of(metric, machine) & _during(start, end))
         if rows.height:
             values = rows_to_judge(rows)["value"]
             for each in rows.with_columns(value=values).sort("count").to_dicts():
                 newest[each["window_end"]] = each
-        if reached is not None and reached > until:
-            break
-    return [newest[at] for at in sorted(newest)], reached
+    return [newest[at] for at in sorted(newest)], reader.reached
+
+
+def _log_windows(
+    reader: _Reader, machine: str, metric: str, start: int, end: int, until: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Likewise the windows of a machine's log, with the number of their lines: no single value is judged."""
+    found: list[pl.DataFrame] = []
+    for table in reader.until(topics.LOG_FEATURES, until):
+        template = pl.col("metric").cast(pl.String).str.starts_with(_TEMPLATE)
+        found.append(
+            table.filter(_of_machine(machine) & _during(start, end) & template).select(
+                "window_start", "window_end", "count"
+            )
+        )
+    if not found:
+        return [], reader.reached
+    lines = pl.concat(found).group_by("window_start", "window_end").agg(pl.col("count").sum()).sort("window_end")
+    nothing = {"entity": machine, "metric": metric, "value": None}
+    return [each | nothing for each in lines.to_dicts()], reader.reached
+
+
+def _late(reader: _Reader, machine: str, metric: str, start: int, end: int) -> Iterator[pl.DataFrame]:
+    """The samples, or lines, and the windows that came too late to be judged."""
+    samples, windows = topics.FEATURES_LATE, topics.NOVELTIES_LATE
+    if metric == LOG:
+        samples, windows = topics.LOGS_LATE, topics.LOG_FEATURES_LATE
+    of = _of_machine(machine) if metric == LOG else _of(metric, machine)
+    for each in reader.tables(samples):
+        yield each.filter(of & pl.col("time").is_between(start, end, "left"))
+    for each in reader.tables(windows):
+        its = each.filter(of & _during(start, end))
+        yield its.unique("window_end") if metric == LOG else its
+
+
+def _of_machine(machine: str) -> pl.Expr:
+    return pl.col("entity").cast(pl.String) == machine
 
 
 def _of(metric: str, machine: str) -> pl.Expr:
-    return (pl.col("entity").cast(pl.String) == machine) & (pl.col("metric").cast(pl.String) == metric)
+    return _of_machine(machine) & (pl.col("metric").cast(pl.String) == metric)
 
 
-def _within(metric: str, start: int, end: int, machine: str) -> pl.Expr:
-    return _of(metric, machine) & (pl.col("window_end") > start) & (pl.col("window_start") < end)
+def _during(start: int, end: int) -> pl.Expr:
+    return (pl.col("window_end") > start) & (pl.col("window_start") < end)
 
 
 def _verdicts(reader: _Reader, machine: str, metric: str, start: int, end: int) -> dict[int, Mapping[str, Any]]:
@@ -204,9 +262,11 @@ def _verdicts(reader: _Reader, machine: str, metric: str, start: int, end: int) 
     for each in reader.json(topics.NOVELTIES):
         if (each.get("host.name"), each.get("metric")) != (machine, metric):
             continue
-        at = each["@timestamp"]
-        if at > start and each["window_start"] < end and newest.get(at, each)["revision"] <= each["revision"]:
-            newest[at] = each
+        at, begin, revision = (each.get(name, 0) for name in ("@timestamp", "window_start", "revision"))
+        if not all(type(number) is int for number in (at, begin, revision)) or "kind" not in each:
+            continue  # the sink sends it to the dead letters
+        if at > start and begin < end and newest.get(at, each).get("revision", 0) <= revision:
+            newest[at] = {"record_score": 0.0} | each
     return newest
 
 
@@ -218,10 +278,6 @@ def _letters(settings: Settings, machine: str, start: int) -> list[Letter]:
     ][:_NAMED]  # fmt: skip
 
 
-def _concerns(incident: Incident, machine: str) -> bool:
-    return machine in {*(each.entity for each in incident.machines), *(each.entity for each in incident.series)}
-
-
 def muting(
     rules: Sequence[RuleInForce],
     windows: Sequence[Mapping[str, Any]],
@@ -229,6 +285,8 @@ def muting(
     belief: Mapping[str, Any],
 ) -> list[str]:
     """The ids of the rules that keep a window from being reported."""
+    if not windows:
+        return []
     frame = pl.DataFrame(windows, infer_schema_length=None)
     effect = effects(rules, frame)
     if effect is None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+
+from pipelines.contracts.records.novelty import sent_metric
 
 
 @dataclass(frozen=True)
@@ -22,15 +25,18 @@ class Step:
     if_so: str
 
     def commands(self, machine: str, metric: str) -> str:
-        """What answers it for a series."""
-        return self.ask.format(machine=machine, metric=metric)
+        """What answers it for a series, whose names a shell and our programs take as they are."""
+        names = [machine, sent_metric(metric)]
+        end = "-- " if any(name.startswith("-") for name in names) else ""
+        machine, metric = map(shlex.quote, names)
+        return self.ask.format(machine=f"{end}{machine}", metric=metric)
 
 
 STEPS = (
     Step(
         "arrived",
         "Did the values arrive?",
-        "`newnormal query windows {machine} {metric} -n 60`",
+        "`newnormal query windows -n 60 {machine} {metric}`",
         "an empty answer, or `VIEW_SERIES_UNKNOWN`: the agent sends nothing, or under another name "
         "(`newnormal query states web-`), or its messages cannot be used: `newnormal deadletter list` "
         "([input.md](input.md))",

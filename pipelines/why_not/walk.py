@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.spec.duration import iso
+from pipelines.contracts.bounds import Bounds
 from pipelines.contracts.quantities.words import duration
-from pipelines.contracts.records.novelty import ALARM_KINDS
+from pipelines.contracts.records.novelty import ALARM_KINDS, PEERS, is_derived, judged_metric, sent_metric
+from pipelines.contracts.roles import role_of_series
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.settings.input import names
 from pipelines.notify.routing import Routing
 from pipelines.why_not.evidence import Evidence
 from pipelines.why_not.steps import STEPS, Step
@@ -97,7 +100,18 @@ class _Walker:
     def lasts(self) -> bool:
         """Whether the verdict is on a window of something that began before."""
         since = self.verdict.get("since")
-        return self.verdict.get("incident.state") == "open" and since is not None and since < self.known.start
+        if self.verdict.get("incident.state") == "open" and since is not None and since < self.known.start:
+            return True
+        return is_derived(self.known.metric) and self._was_novel()
+
+    def _was_novel(self) -> bool:
+        """Whether an incident has the series since before: of what is derived only the beginning has a verdict."""
+        series = (each for incident in self.known.incidents for each in incident.series)
+        return any(
+            (each.entity, each.metric) == (self.known.machine, judged_metric(self.known.metric))
+            and each.since <= self.known.start and (each.end is None or each.end > self.known.start)
+            for each in series
+        )  # fmt: skip
 
     def _far(self, window: Mapping[str, Any]) -> float:
         """How far a window lies outside of what is usual; 0 within."""
@@ -147,10 +161,11 @@ class _Walker:
         if not self.window:
             return False, "there is no window that could show it"
         it, band = self.window, self.band
-        words = (
-            f"the window to {iso(it['window_end'])}: value {it['value']:.5g}, from {it['min']:.5g} to {it['max']:.5g}"
-        )
-        if band is None or it["value"] is None or self.is_news:
+        words = f"the window to {iso(it['window_end'])}"
+        if it["value"] is None:  # as of a log, or of the first window of a counter, which has no rate yet
+            return False, f"{words} has no value that is judged by itself"
+        words = f"{words}: value {it['value']:.5g}, from {it['min']:.5g} to {it['max']:.5g}"
+        if band is None or self.is_news or is_derived(self.known.metric):
             return False, words
         hidden = band[0] <= it["value"] <= band[1] and (
             it["max"] > band[1] + _width(band) or it["min"] < band[0] - _width(band)
@@ -167,15 +182,41 @@ class _Walker:
     def unusual(self) -> Found:
         if self.is_news or self.lasts:
             return False, f"it was: {self.verdict['kind'] if self.is_news else 'it lasted'}"
+        if is_derived(self.known.metric):
+            return (False, "a rule kept it from being told") if self.known.rules else (True, self._unlike_or_full())
         band, value = self.band, self.window.get("value")
         if band is None or value is None:
             return False, "there is no band to compare with"
         inside = band[0] <= value <= band[1]
         return inside, f"{value:.5g} is {'within' if inside else 'outside of'} {band[0]:.5g} to {band[1]:.5g}"
 
+    def _unlike_or_full(self) -> str:
+        """Why nothing was said of a machine beside its peers, or of when a metric is full."""
+        machine, metric = self.known.machine, sent_metric(self.known.metric)
+        if self.known.metric.startswith(PEERS):
+            role = role_of_series(machine, metric, names(self.settings.detector.peers_by))
+            if role is None:
+                return f"neither its name nor a label (detector.peers_by) gives {machine} peers"
+            return (
+                f"no verdict says that {metric} of {machine} was unlike that of the others of {role}; it needs four of "
+                "them in its partition, and 30 windows of each"
+            )
+        detector = self.settings.detector
+        bound = Bounds(detector.bounds).of(metric)
+        if bound is None:
+            return f"{metric} has no bound (detector.bounds)"
+        latest, median = (self.known.belief.get(f"full_{name}") for name in ("latest", "median"))
+        if latest is None:
+            return "it may never be full" + ("" if median is None else f", most likely at {iso(median)}")
+        return (
+            f"it is full at {iso(latest)} at the latest; that is told when it is within "
+            f"{duration(bound.within or detector.full_within_ms)} (detector.full_within)"
+        )
+
     def score(self) -> Found:
         if self.is_news or self.lasts:
-            return False, f"it was news: its score was {self.verdict['record_score']:.3g}"
+            score = self.verdict.get("record_score")
+            return False, "it lasted" if score is None else f"it was news: its score was {score:.3g}"
         if self.known.rules:
             return False, "a rule kept it from being reported"
         least = min(self.bar, self.settings.detector.threshold)
@@ -205,7 +246,8 @@ class _Walker:
             grew = f"incident {before.id} was open since {iso(before.opened)}: {before.message}"
             return not self._opened(), grew
         if self.lasts:
-            return True, f"it was part of what had begun at {iso(self.verdict['since'])}"
+            since = self.verdict.get("since")
+            return True, f"it was part of what had begun {'before' if since is None else f'at {iso(since)}'}"
         return False, "nothing of it was open"
 
     def _opened(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tests.benchmarks.command_line import Data, Out, Report, app, run_benchmark
+from tests.benchmarks.command_line import Data, Out, Report, app, folder_to_read, run_benchmark
 
 
 @app.command()
@@ -53,6 +54,19 @@ def causes(data: Data, out: Out) -> None:
 
 
 @app.command()
+def kubernetes(
+    days: Annotated[int, typer.Option(min=2, help="Days of event time.")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 1,
+    gauges: Annotated[
+        bool, typer.Option("--gauges", help="The site sends gauges of kube-state-metrics, and no events of Kubernetes.")
+    ] = False,
+    report: Report = None,
+) -> None:
+    """Measure what incidents tell of a simulated Kubernetes of 200 pods that roll, scale, crash and are drained."""
+    run_benchmark("kubernetes", report, days, seed, gauges)
+
+
+@app.command()
 def wide(
     metrics: Annotated[int, typer.Option(min=64, help="Metrics of each machine.")] = 200,
     machines: Annotated[int, typer.Option(min=1, help="Machines of each kind.")] = 4,
@@ -94,6 +108,20 @@ def incidents(
 
 
 @app.command()
+def fleet(
+    data: Annotated[
+        Path | None, typer.Option(callback=folder_to_read, help="Folder of the data sets, for asd/. Default: without.")
+    ] = None,
+    machines: Annotated[int, typer.Option(min=20, help="Simulated replicas behind one balancer.")] = 60,
+    weeks: Annotated[int, typer.Option(min=2, help="Weeks of event time.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 1,
+    out: Report = None,
+) -> None:
+    """Measure machines that become unlike their peers: simulated and recorded ones, beside the robust z of peers."""
+    run_benchmark("fleet", out, data, machines, weeks, seed)
+
+
+@app.command()
 def ablation(
     data: Data,
     out: Out,
@@ -123,3 +151,19 @@ def calibration(
 ) -> None:
     """Measure calibration: how often each stated probability really occurs on stationary series of each family."""
     run_benchmark("calibration", out, series, windows, warm, seed)
+
+
+@app.command()
+def full(
+    each: Annotated[int, typer.Option(min=1, help="Simulated series of each shape.")] = 40,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 101,
+    data: Annotated[
+        Path | None, typer.Option(callback=folder_to_read, help="Folder of recorded data, see told; default: none.")
+    ] = None,
+    out: Report = None,
+) -> None:
+    """Measure forecasts of when a gauge is full: what their intervals hold, how wide they are, and what is told.
+
+    Beside them stand straight lines through the last 1, 4 and 24 hours, as `predict_linear` of Prometheus draws them.
+    """
+    run_benchmark("full", out, each, seed, data)

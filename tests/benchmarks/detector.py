@@ -108,7 +108,7 @@ def run(
                 *LINKS["detector"].outputs,
             ):  # a message to a topic that does not exist waits for ever
                 queries.topic(name)
-            said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
+            said = [queries.topic(name) for name in (topics.RULES, topics.LABELS, topics.CHANGES)]
             rates, verdicts = {}, {}
             with HeartbeatSender(queries.bootstrap, said, every=3_600):  # one is enough: all windows are of the past
                 for emit in _EMIT:

@@ -78,7 +78,7 @@ def _news(config: SimulatorConfig) -> pl.DataFrame:
     """The news of the detection, with the times of short windows."""
     detection, made = Detection(load().detector), []
     state = detection.new_state()
-    for done, frame in kinds._frames(config):
+    for done, frame in kinds.frames(config):
         verdicts, state = detection.process(frame, state, now=kinds.START + done * kinds.STEP)
         made.append(verdicts.filter(NEWS))
     times = [_short(pl.col(name)).alias(name) for name in ("window_start", "window_end", "since")]

@@ -93,7 +93,7 @@ def measure(
     made: list[pl.DataFrame] = []
     learning: list[pl.DataFrame] = []
     state, total = detection.new_state(), config.steps or 0
-    for done, frame in _frames(config):
+    for done, frame in frames(config):
         verdicts, state = detection.process(frame, state, now=START + done * STEP)
         said = pl.coalesce("decided", "window_end")  # what is said later is news when it is said
         made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)).with_columns(window_end=said))
@@ -153,7 +153,7 @@ def _turns(planned: tuple[InjectedIncident, ...]) -> tuple[InjectedIncident, ...
     return tuple(left)
 
 
-def _frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
+def frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
     """What the detector judges, some windows at a time: a counter's rate, of all else the value."""
     topology, first_step, length = config.topology, config.start or 0, config.step
     loads, samples = Load(config, topology), Samples(config, topology)

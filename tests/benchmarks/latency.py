@@ -1,7 +1,9 @@
-"""Latency of the whole chain under a steady load: end of window + watermark bound → feature, and → searchable document.
+"""Latency of the whole chain under a steady load, from the end of a window + the watermark's bound to what comes of it.
 
-The load is written by a process of its own, at an even pace; features are seen by a plain consumer that reads committed
-messages only; the sink tells when its documents were searchable. The first three minutes warm up
+This is its feature, its verdict, and the document that a search finds.
+
+The load is written by a process of its own, at an even pace; features and verdicts are seen by a plain consumer that
+reads committed messages only; the sink tells when its documents were searchable. The first three minutes warm up
 (the JVM compiles) and are not counted.
 """
 
@@ -11,10 +13,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from confluent_kafka import Consumer
 from rich.console import Console
 
@@ -64,9 +68,9 @@ def _measure(settings: Settings, rate: int, seconds: int) -> dict[str, Any]:
     driver.claim()
     driver.start()
     bound, window = duration_ms(settings.watermark.out_of_orderness), duration_ms(settings.window.size)
-    seen: list[tuple[int, int]] = []
+    seen: dict[str, list[tuple[int, int]]] = {topic: [] for topic in ENDS}
     stop = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(bootstrap, settings.topic(topics.FEATURES), seen, stop))
+    watcher = threading.Thread(target=_watch, args=(settings, seen, stop))
     watcher.start()
     total = WARM_SECONDS + seconds
     arguments = [bootstrap, settings.topic(topics.RAW_JSON), str(rate), str(total), str(KEYS)]
@@ -86,24 +90,46 @@ def _measure(settings: Settings, rate: int, seconds: int) -> dict[str, Any]:
     stop.set()
     watcher.join()
     driver.stop()
-    feature = np.array([at - end - bound for end, at in seen if end >= live_from])
+    first = int(began * 1000) + 60_000
+
+    def waits(topic: str, since: int, until: int) -> dict[str, float]:
+        return _percentiles([at - end - bound for end, at in seen[topic] if since <= end < until])
+
     return {
         "records_per_second": round(sent / total),
         "series": KEYS,
-        "windows": len(feature) // KEYS,
-        "window_to_feature_ms": {"p50": float(np.percentile(feature, 50)), "p99": float(np.percentile(feature, 99))},
+        "windows": sum(end >= live_from for end, _ in seen[topics.FEATURES]) // KEYS,
+        "window_to_feature_ms": waits(topics.FEATURES, live_from, END_OF_TIME),
+        "window_to_verdict_ms": waits(topics.NOVELTIES, live_from, END_OF_TIME),
+        "minute_2_window_to_verdict_ms": waits(topics.NOVELTIES, first, first + 60_000),
         "window_to_searchable_ms": {name: None if at is None else at - bound for name, at in latency.items()},
     }
 
 
-def _watch(bootstrap: str, topic: str, seen: list[tuple[int, int]], stop: threading.Event) -> None:
-    options = {"bootstrap.servers": bootstrap, "group.id": "latency", "auto.offset.reset": "earliest"}
+def _percentiles(waits: list[int]) -> dict[str, float]:
+    return {"p50": float(np.percentile(waits, 50)), "p99": float(np.percentile(waits, 99))}
+
+
+def _watch(settings: Settings, seen: dict[str, list[tuple[int, int]]], stop: threading.Event) -> None:
+    """Notes ends of windows, and when they were seen, epoch milliseconds, by topic."""
+    options = {"bootstrap.servers": settings.kafka.bootstrap, "group.id": "latency", "auto.offset.reset": "earliest"}
     consumer = Consumer(options | {"isolation.level": "read_committed", "fetch.wait.max.ms": 10})
-    consumer.subscribe([topic])
+    names = {settings.topic(topic): topic for topic in seen}
+    consumer.subscribe([*names])
     while not stop.is_set():
         for message in consumer.consume(100, 0.05):
-            now = int(time.time() * 1000)
+            now, topic = int(time.time() * 1000), names[message.topic() or ""]
             if not message.error():
-                rows, _ = columnar.decode(message.value() or b"", Features.arrow_schema())
-                seen.extend((end, now) for end in rows.column("window_end").to_pylist())
+                seen[topic].extend((end, now) for end in ENDS[topic](message.value() or b""))
     consumer.close()
+
+
+def _of_features(value: bytes) -> list[int]:
+    return columnar.decode(value, Features.arrow_schema())[0].column("window_end").to_pylist()
+
+
+ENDS: dict[str, Callable[[bytes], list[int]]] = {
+    topics.FEATURES: _of_features,
+    topics.NOVELTIES: lambda value: [orjson.loads(value)["@timestamp"]],
+}
+"""Topics that are watched, with what reads the ends of windows out of a message."""

@@ -21,7 +21,7 @@ from engine.runtime.shard import ROWS_A_MESSAGE, to_table
 from engine.spec.record import Record
 from pipelines.contracts.records import Features, Telemetry
 from pipelines.plan import coefficients
-from tests.benchmarks import detector, engine, growth, logs, model, shard, sink, throughput
+from tests.benchmarks import detector, engine, growth, logs, model, shard, sink, throughput, topology
 from tests.benchmarks.detector import FeatureLoad
 from tests.benchmarks.load import Load
 from tests.benchmarks.queries import say
@@ -42,6 +42,8 @@ def run(records: int, documents: int, lines: int, kafka: str | None, state_dir: 
 
     for name, value, source in (*messages(), *states()):
         note(name, value, source)
+    for name, value in topology.run().items():
+        note(name, value, f"bench plan: {value:.3g} {coefficients.UNITS[name]}, without Spark")
     for name, value, source in (*extractor(records, cores, kafka, state_dir), *judging(cores, kafka, state_dir)):
         note(name, value, source)
     rate = throughput.run(records, SIZES[0], kafka, state_dir)["records_per_second"]["normalizer"]

@@ -113,6 +113,6 @@ def kafka_rows(
             until = int(piece[time].max()) - 1 if watermark is None else watermark  # type: ignore[arg-type]
             value = columnar.encode(to_table(piece, record), until)
             rows.append((value, settings.topic(name), partition, number * 1000 + len(rows), end))
-    for topic in (topics.RULES, topics.LABELS) if name == topics.FEATURES else ():
+    for topic in (topics.RULES, topics.LABELS, topics.CHANGES) if name == topics.FEATURES else ():
         rows += [(HEARTBEAT, settings.topic(topic), p, number, end) for p in range(partitions)]
     return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)

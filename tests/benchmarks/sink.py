@@ -32,7 +32,7 @@ from pipelines.jobs.sink.bulk import Limits
 from pipelines.jobs.sink.document import SinkDocument
 from pipelines.jobs.sink.sink import Sink, SinkConfig
 from tests.benchmarks.queries import say
-from tests.benchmarks.replay import command, completed
+from tests.benchmarks.replay import command, completed, jobs_on
 
 _BATCH = Runtime.max_documents
 _WARM = 1_500_000
@@ -109,8 +109,7 @@ def run(count: int) -> dict[str, Any]:
             for number, value in enumerate(values):
                 producer.produce(topic, value, partition=number % settings.kafka.partitions)
             producer.flush()
-            given = {"STATE_DIR": str(settings.state), "KAFKA__BOOTSTRAP": bootstrap, "ELASTICSEARCH__URL": url}
-            command(given | {"CONSOLE__PORT": "0"}, "run", "sink", "--until", "now")
+            command(jobs_on(found, settings.state), "run", "sink", "--until", "now")
             (began, first), *_, (ended, last) = completed(settings.folder("checkpoints") / "sink", topic)
     job, size = (last - first) / (ended - began), round(sum(map(len, values)) / count)
     table = Table("what stores the documents", "documents/s", "bar", title=f"{count:,} verdicts of {size} bytes")

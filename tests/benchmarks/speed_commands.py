@@ -37,6 +37,16 @@ def replay(
 
 
 @app.command()
+def pods(
+    days: Annotated[int, typer.Option(min=30, help="Simulated days.")] = 365,
+    a_day: Annotated[int, typer.Option(min=20, help="Pods that come and go on each day.")] = 2_740,
+    report: Report = None,
+) -> None:
+    """Measure what a site keeps whose pods come and go: a million of them in a simulated year."""
+    run_benchmark("pods", report, days, a_day)
+
+
+@app.command()
 def cluster(
     records: Annotated[int, typer.Option(help="Records of the load.")] = 4_000_000,
     keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 10_000,
@@ -132,11 +142,12 @@ def yahoo(
     records: Annotated[int, typer.Option(min=100_000, help="Events of the backlog.")] = 4_000_000,
     rate: Annotated[int, typer.Option(help="Events a second while the latency is measured.")] = 20_000,
     seconds: Annotated[int, typer.Option(min=60, help="For how long that is.")] = 120,
+    flink: Annotated[bool, typer.Option("--flink", help="Let Flink SQL do the same afterwards.")] = False,
     out: Report = None,
     state_dir: StateDir = None,
 ) -> None:
     """Measure Yahoo's streaming benchmark: events a second, and latency until the view has the count of a window."""
-    run_benchmark("yahoo", out, records, rate, seconds, state_dir)
+    run_benchmark("yahoo", out, records, rate, seconds, flink, state_dir)
 
 
 @app.command()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 import re
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,6 +20,7 @@ from dashboards.status import JobStatus, PipelineStatus
 from pipelines.contracts.records import Novelty
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import opened, picture
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 
@@ -90,18 +89,10 @@ def console(endpoints: Any) -> Iterator[WebServer]:
 
 
 @pytest.fixture
-def page(browser: Browser, console: WebServer) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 1440, "height": 860})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(console.url) else None)
-    page.goto(console.url)
-    expect(page.locator("#rows tr").first).to_be_visible()
-    yield page
-    assert page.evaluate("window.hacked") is None
-    page.close()
-    assert wrong == [], "errors in the page, or requests that leave it"
+def page(browser: Browser, console: WebServer, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with opened(browser, console.url, request) as page:
+        expect(page.locator("#rows tr").first).to_be_visible()
+        yield page
 
 
 INK = """colour => {
@@ -118,12 +109,6 @@ INK = """colour => {
 
 def machines(page: Page) -> list[str]:
     return page.locator("#rows td:nth-child(2)").all_inner_texts()
-
-
-def picture(page: Page, name: str) -> None:
-    """Keeps a screenshot where NEWNORMAL_SCREENSHOTS says, for people to look at."""
-    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
 def test_it_shows_what_is_novel_newest_first_and_not_what_is_normal(page: Page) -> None:

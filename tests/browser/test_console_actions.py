@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident, Novelty
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import PHONE, WIDE, opened
 from tests.dashboards.console_documents import END, INCIDENTS, ONSET, WINDOW, novelty, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
@@ -70,22 +69,12 @@ def site(endpoints: Any) -> Iterator[tuple[WebServer, Pipeline]]:
         server.stop()
 
 
-@pytest.fixture(params=[(1440, 860), (390, 844)], ids=["wide", "phone"])
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
 def page(browser: Browser, site: tuple[WebServer, Pipeline], request: pytest.FixtureRequest) -> Iterator[Page]:
-    width, height = request.param
-    page = browser.new_page(viewport={"width": width, "height": height})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(site[0].url)
-    page.locator("#incidents .card a", has_text="rack: 3 machines").click()
-    expect(page.locator("#detail h2")).to_have_text("rack: 3 machines")
-    yield page
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
-    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
-        name = f"{request.function.__name__.removeprefix('test_')[:32]}-{request.node.callspec.id}"
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
-    page.close()
-    assert wrong == []
+    with opened(browser, site[0].url, request, request.param, refusals=True) as page:
+        page.locator("#incidents .card a", has_text="rack: 3 machines").click()
+        expect(page.locator("#detail h2")).to_have_text("rack: 3 machines")
+        yield page
 
 
 def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(

@@ -12,6 +12,7 @@ from dashboards.console import Promises, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from pipelines.contracts.records.incident import AffectedSeries
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import PHONE, opened
 from tests.browser.test_console_actions import Pipeline
 from tests.dashboards.console_documents import DAY, END, WINDOW, incident, stored_site
 
@@ -63,26 +64,20 @@ def labelled(page: Page, button: str) -> None:
 
 
 def test_the_budget_says_what_was_promised_and_what_labels_say_and_follows_each_label_on_an_incident_that_is_over(
-    browser: Browser, console: WebServer
+    browser: Browser, console: WebServer, request: pytest.FixtureRequest
 ) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(f"{console.url}/#health")
-    nobody = "none labelled yet: nothing says which were false"
-    expect(fact(page, "false pages")).to_have_text(f"{PAGES}2 incidents were written, {nobody}")
-    expect(fact(page, "false alarms")).to_have_text(f"{ALARMS}{nobody}")
-    labelled(page, "False alarm")
-    a_week, a_month = 1 / 4, 2 / SERIES / (28 / 30)
-    assert (f"{a_week:.2f}", f"{a_month:.1g}") == ("0.25", "0.04")
-    said = "2 incidents were written, 1 of them labelled a false alarm: 0.3 a week; 1 has no label"
-    expect(fact(page, "false pages")).to_have_text(PAGES + said)
-    said = f"2 labelled a false alarm, on 2 of {SERIES} series: 0.04 a series and month"
-    expect(fact(page, "false alarms")).to_have_text(ALARMS + said)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
-    labelled(page, "True")  # she has changed her mind
-    said = "2 incidents were written, none of them labelled a false alarm: 0 a week; 1 has no label"
-    expect(fact(page, "false pages")).to_have_text(PAGES + said)
-    expect(fact(page, "false alarms")).to_have_text(f"{ALARMS}none of the 2 that are labelled was false")
-    page.close()
-    assert wrong == []
+    with opened(browser, f"{console.url}/#health", request, PHONE) as page:
+        nobody = "none labelled yet: nothing says which were false"
+        expect(fact(page, "false pages")).to_have_text(f"{PAGES}2 incidents were written, {nobody}")
+        expect(fact(page, "false alarms")).to_have_text(f"{ALARMS}{nobody}")
+        labelled(page, "False alarm")
+        a_week, a_month = 1 / 4, 2 / SERIES / (28 / 30)
+        assert (f"{a_week:.2f}", f"{a_month:.1g}") == ("0.25", "0.04")
+        said = "2 incidents were written, 1 of them labelled a false alarm: 0.3 a week; 1 has no label"
+        expect(fact(page, "false pages")).to_have_text(PAGES + said)
+        said = f"2 labelled a false alarm, on 2 of {SERIES} series: 0.04 a series and month"
+        expect(fact(page, "false alarms")).to_have_text(ALARMS + said)
+        labelled(page, "True")  # she has changed her mind
+        said = "2 incidents were written, none of them labelled a false alarm: 0 a week; 1 has no label"
+        expect(fact(page, "false pages")).to_have_text(PAGES + said)
+        expect(fact(page, "false alarms")).to_have_text(f"{ALARMS}none of the 2 that are labelled was false")

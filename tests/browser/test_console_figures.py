@@ -24,6 +24,7 @@ from pipelines.jobs.sink.document import SinkOutcome
 from pipelines.jobs.sink.job import SinkReport
 from pipelines.runtime.status import StatusCollector
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import opened
 from tests.dashboards.console_documents import END, WINDOW, novelty, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
@@ -50,6 +51,7 @@ def verdicts() -> Iterator[Novelty]:
 DOCUMENTS = [*verdicts()]
 LATENCIES = (9_400, 13_200, 17_100)
 """From the end of a window until it is found, milliseconds."""
+FULL = ("full_earliest", "full_median", "full_latest")
 
 
 class Quiet:
@@ -77,6 +79,17 @@ class Quiet:
 
     def machines(self, most: int) -> list[str]:
         return [HOST, "web-1"]
+
+    def full(self, most: int) -> list[dict[str, Any]]:
+        now, hour = int(time.time() * 1000), 3_600_000
+        return [
+            {"host.name": HOST, "metric": metric} | dict(zip(FULL, (at and round(at) for at in times), strict=True))
+            for metric, times in (
+                ("disk.used_percent{path=/a}", (now - 2 * hour, now - hour, now - hour)),
+                ("disk.used_percent{path=/b}", (now + 3.02 * hour, now + 5 * hour, now + 9.02 * hour)),
+                ("disk.used_percent{path=/c}", (now + 4.02 * hour, now + 50 * hour, None)),
+            )
+        ]
 
     def site(self) -> dict[str, Any]:
         learning = [{"name": "web-1", "windows": 5, "needed": 8}]
@@ -108,14 +121,9 @@ def console(endpoints: Any) -> Iterator[WebServer]:
 
 
 @pytest.fixture
-def page(browser: Browser, console: WebServer) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Kolkata")
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(console.url)
-    yield page
-    page.close()
-    assert wrong == []
+def page(browser: Browser, console: WebServer, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with opened(browser, console.url, request, timezone_id="Asia/Kolkata") as page:
+        yield page
 
 
 def test_the_figures_of_a_machine_are_those_of_its_documents_and_of_what_is_believed(page: Page) -> None:
@@ -140,6 +148,17 @@ def test_the_figures_of_a_machine_are_those_of_its_documents_and_of_what_is_beli
     expect(detail).to_contain_text(f"its values from {first} to {last} UTC")
     path = rows.first.locator("svg.spark path").get_attribute("d") or ""
     assert path.startswith("M0.5 ") and path.count("L") > 40, "the small plot fills its width: it begins with the data"
+
+
+def test_the_overview_says_what_will_be_full_next_and_leads_to_it(page: Page) -> None:
+    rows = page.locator("#full a")
+    expect(rows).to_have_count(3)
+    told = [row.locator("b").inner_text() for row in rows.all()]
+    assert told == ["full", "full in 3 to 10 hours (95 %)", "full in 4 hours or more, perhaps never"]
+    assert all(f"/{part}" in row.inner_text() for part, row in zip("abc", rows.all(), strict=True))
+    rows.nth(1).click()
+    page.wait_for_function("() => location.hash.startsWith('#series/')")
+    assert quote("disk.used_percent{path=/b}", safe="") in page.evaluate("() => location.hash")
 
 
 def test_the_figures_of_a_series_are_those_of_its_documents(page: Page) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from dashboards.console import Promises, create_app
 from dashboards.status import JobStatus, PipelineStatus
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import picture
 from tests.dashboards.console_documents import END, WINDOW, stored_site
 from tests.dashboards.console_night import (
     INCIDENTS,
@@ -36,7 +35,7 @@ ZONE = "Asia/Kolkata"
 TARGET = 44
 PAGES = {"overview": "", "surge": "#incident/surge", "silence": "#incident/silence", "machine": "#machine/vm-00003",
          "series": "#series/vm-00003/cpu.util", "health": "#health", "versions": "#versions"}  # fmt: skip
-SMALL = """() => [...document.querySelectorAll("button, summary, select, input, nav a, #state, #back, .card .open, a.strip, a.row, td a")]
+SMALL = """() => [...document.querySelectorAll("button, summary, select, input, nav a, #state, #back, .card .open, a.strip, button.strip, a.row, td a")]
   .filter((it) => it.checkVisibility() && !it.disabled && it.type !== "range")
   .map((it) => [it.outerHTML.slice(0, 90), Math.round(Math.max(it.getBoundingClientRect().height, it.matches(".open") ? it.closest(".card").getBoundingClientRect().height : 0))])
   .filter(([, height]) => height < 44)"""  # noqa: E501
@@ -103,11 +102,6 @@ def opened(browser: Browser, console: WebServer, width: int, place: str = "") ->
     else:
         expect(page.locator("#heat .overall")).to_be_attached()
     return page
-
-
-def picture(page: Page, name: str, *, whole: bool = False) -> None:
-    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=whole)
 
 
 @pytest.mark.parametrize(("name", "width"), [("overview", 1440), ("incident", 390), ("series", 1440), ("phone", 390)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from dashboards.status import JobStatus, PipelineStatus
 from engine.spec.errors import NewnormalError
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import PHONE, WIDE, opened, picture
 from tests.browser.test_console import HOSTILE
 from tests.dashboards.console_documents import END, WINDOW, novelty, stored_site
 
@@ -74,25 +73,11 @@ def site(endpoints: Any) -> Iterator[tuple[WebServer, Store]]:
         server.stop()
 
 
-@pytest.fixture(params=[1440, 390])
-def page(request: Any, browser: Browser, site: tuple[WebServer, Store]) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": request.param, "height": 860})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.goto(site[0].url)
-    expect(page.locator("#rows tr").first).to_be_visible()
-    yield page
-    assert page.evaluate("window.hacked") is None
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the screen"
-    page.close()
-    assert wrong == []
-
-
-def picture(page: Page, name: str) -> None:
-    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
-        width = page.evaluate("innerWidth")
-        page.screenshot(path=str(Path(folder) / f"{name}-{width}.png"))
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
+def page(browser: Browser, site: tuple[WebServer, Store], request: pytest.FixtureRequest) -> Iterator[Page]:
+    with opened(browser, site[0].url, request, request.param) as page:
+        expect(page.locator("#rows tr").first).to_be_visible()
+        yield page
 
 
 def test_two_versions_are_compared_by_a_click_and_a_difference_shows_both_series(page: Page) -> None:

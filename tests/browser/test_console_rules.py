@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +22,7 @@ from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.query import control_topics
 from pipelines.query.operator import Operator
 from pipelines.serving.server import WebServer, serve
+from tests.browser.pages import PHONE, WIDE, opened
 from tests.dashboards.console_documents import incident, novelty
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser, pytest.mark.timeout(300)]
@@ -102,24 +101,14 @@ def console(settings: Settings) -> Iterator[WebServer]:
     store.close()
 
 
-@pytest.fixture(params=[(1440, 860), (390, 844)], ids=["wide", "phone"])
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
 def page(browser: Browser, console: WebServer, settings: Settings, request: pytest.FixtureRequest) -> Iterator[Page]:
-    width, height = request.param
-    page = browser.new_page(viewport={"width": width, "height": height})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(f"{console.url}/#rules")
-    expect(page.get_by_role("button", name="Try", exact=True)).to_be_visible()
-    yield page
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
-    small = "it => it.checkVisibility() && it.getBoundingClientRect().height < 44"
-    touched = page.locator("#detail :is(button, input, select)")
-    assert width > 640 or not touched.evaluate_all(f"all => all.filter({small}).map(it => it.outerHTML)")
-    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
-        name = f"{request.function.__name__.removeprefix('test_')[:32]}-{request.node.callspec.id}"
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
-    page.close()
-    assert wrong == []
+    with opened(browser, f"{console.url}/#rules", request, request.param, refusals=True) as page:
+        expect(page.get_by_role("button", name="Try", exact=True)).to_be_visible()
+        yield page
+        small = "it => it.checkVisibility() && it.getBoundingClientRect().height < 44"
+        touched = page.locator("#detail :is(button, input, select)")
+        assert request.param == WIDE or not touched.evaluate_all(f"all => all.filter({small}).map(it => it.outerHTML)")
     for rule in control_topics.rules(settings):
         Operator.of(settings).withdraw(rule.id)
 

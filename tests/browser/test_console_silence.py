@@ -12,21 +12,21 @@ from dashboards.console import create_app
 from pipelines.contracts.records import Silence
 from pipelines.jobs.incidents.silent_inputs import silent
 from pipelines.serving.server import serve
+from tests.browser.pages import opened
 from tests.dashboards.console_documents import NOVELTIES, ONSET, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 
 
 @pytest.fixture
-def page(browser: Browser, endpoints: Any) -> Iterator[Page]:
+def page(browser: Browser, endpoints: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
     silence = Silence(input="*", since=ONSET, noticed=ONSET + 300_000, time=ONSET + 300_000)
     (found,) = silent("default", [silence], [], {}, 2**60)
     incident = found.incident.model_copy(update={"revision": 1})
     with stored_site(endpoints.elasticsearch_url, NOVELTIES, [incident]) as store:
-        server, page = serve(create_app(store), port=0), browser.new_page()
-        page.goto(server.url)
-        yield page
-        page.close()
+        server = serve(create_app(store), port=0)
+        with opened(browser, server.url, request) as page:
+            yield page
         server.stop()
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice, product
 from typing import Any
 
 from elasticsearch import Elasticsearch, NotFoundError
 
 from dashboards.console import Store
-from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.records import Change, Incident, Novelty
 from pipelines.contracts.records.incident import AffectedMachine, Candidate, EarlierChange, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
@@ -124,14 +125,30 @@ MACHINE_INCIDENTS = [
 ]
 
 
+PODS, WORKLOADS = 200, 12
+
+
+def _replica(number: int, letters: str) -> Novelty:
+    workload = f"shop/app{number % WORKLOADS:02}"
+    made = novelty(f"{workload}-7d4b9c6f5-{letters}", "cpu", END - number % 5 * WINDOW, "anomaly", 50.0 + number % 50)
+    return made.model_copy(update={"workload": workload})
+
+
+REPLICAS = [_replica(i, "".join(letters)) for i, letters in enumerate(islice(product("bcdfghj", repeat=5), PODS))]
+"""One alarm of each of 200 pods that belong to twelve workloads."""
+
+
 @contextmanager
 def stored_site(
-    url: str, novelties: list[Novelty] = NOVELTIES, incidents: list[Incident] = INCIDENTS
+    url: str,
+    novelties: list[Novelty] = NOVELTIES,
+    incidents: list[Incident] = INCIDENTS,
+    changes: Sequence[Change] = (),
 ) -> Iterator[Store]:
     """The documents above in indices of their own; they are deleted at the end."""
     name = f"c{uuid.uuid4().hex[:10]}"
-    records: tuple[tuple[str, type[Novelty | Incident], list[Any]], ...] = (
-        (name, Novelty, novelties), (f"{name}-incidents", Incident, incidents),
+    records: tuple[tuple[str, type[Novelty | Incident | Change], Sequence[Any]], ...] = (
+        (name, Novelty, novelties), (f"{name}-incidents", Incident, incidents), (f"{name}-changes", Change, changes),
     )  # fmt: skip
     for index, kind, found in records:
         sink = Sink(SinkConfig(url, index=index, alias=index), kind)
@@ -139,7 +156,7 @@ def stored_site(
         sink.close()
     with Elasticsearch(url) as client:
         client.indices.refresh(index=f"{name}*")
-    store = Store(url, name, f"{name}-incidents")
+    store = Store(url, name, f"{name}-incidents", f"{name}-changes")
     yield store
     store.close()
     with Elasticsearch(url) as client:

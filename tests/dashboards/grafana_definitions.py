@@ -7,7 +7,7 @@ timeseries, status-history and table (`panelcfg` of each), and the command that 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -331,6 +331,19 @@ class Times(_Strict):
     to: Literal["now"]
 
 
+class Annotation(_Strict):
+    """An annotation from Elasticsearch, as `annotationQuery` of this data source reads it."""
+
+    name: str
+    datasource: Source
+    enable: bool
+    hide: bool
+    iconColor: Colour  # noqa: N815
+    query: str
+    timeField: Literal["@timestamp"]  # noqa: N815
+    textField: str  # noqa: N815
+
+
 class Dashboard(_Strict):
     """A dashboard."""
 
@@ -345,7 +358,7 @@ class Dashboard(_Strict):
     time: Times
     links: list[DashboardLink]
     templating: dict[Literal["list"], list[Annotated[QueryVariable | SourceVariable, Field(discriminator="type")]]]
-    annotations: dict[Literal["list"], list[Any]]
+    annotations: dict[Literal["list"], list[Annotation]]
     panels: list[Panel]
 
     @model_validator(mode="after")

@@ -39,6 +39,28 @@ def requests(
     return found
 
 
+def annotations(
+    dashboard: dict[str, Any],
+    sources: Sequence[dict[str, Any]],
+    when: TimeRange,
+    chosen: Mapping[str, str] | None = None,
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The searches for the annotations of a dashboard (`annotationQuery`): index and body by the annotation's name."""
+    known = {each["uid"]: each["jsonData"] for each in sources}
+    values = {each["name"]: each["allValue"] for each in dashboard["templating"]["list"]} | dict(chosen or {})
+    found = {}
+    for each in dashboard["annotations"]["list"]:
+        query = each["query"]
+        for name, value in values.items():
+            query = query.replace(f"${name}", value)
+        inside = {each["timeField"]: {"gte": when.start, "lte": when.end, "format": "epoch_millis"}}
+        text = {"query_string": {"query": query}}
+        times = {"bool": {"should": [{"range": inside}], "minimum_should_match": 1}}
+        body = {"query": {"bool": {"filter": [times, text]}}, "size": 10_000}
+        found[each["name"]] = known[each["datasource"]["uid"]]["index"], body
+    return found
+
+
 def _request(
     dashboard: str,
     panel: str,

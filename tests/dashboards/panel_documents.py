@@ -23,7 +23,7 @@ from dashboards.panels.query import (
     Top,
     Versions,
 )
-from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.records import Change, Incident, Novelty
 from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, Candidate
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 
@@ -47,6 +47,8 @@ def verdicts(seed: int, machines: int, windows: int) -> list[Novelty]:
                 news = draw.random() < 1 / 12
                 kind: Any = draw.choice(KINDS if news else QUIET_KINDS)
                 text: dict[str, Any] = {"message": f"{metric} of {machine}: {kind}", "details": "so"} if news else {}
+                if news and machine % 2:
+                    text["workload"] = f"shop/{'cart' if machine % 3 else 'pay'}"
                 if metric == "logs" and news:
                     text |= {"template": "error <*>", "example": f"error {window}"}
                 if draw.random() < 0.2:
@@ -81,7 +83,13 @@ def incidents(seed: int, number: int) -> list[Incident]:
                 id=f"incident-{each:03}", opened=opened, site="default", status=status, severity=severity,
                 severity_score=draw.randint(0, 100), record_score=80, start=opened - MINUTE, updated=opened,
                 message=f"{len(hosts)} machines", machine_count=len(hosts), series_count=9, open_series=1,
-                machines=[AffectedMachine(entity=name, since=opened, series=3, record_score=80) for name in hosts],
+                machines=[
+                    AffectedMachine(
+                        entity=name, workload=f"shop/{name[-1]}" if at % 2 else None, since=opened, series=3,
+                        record_score=80,
+                    )
+                    for at, name in enumerate(hosts)
+                ],
                 metrics=[AffectedMetric(metric=name, machines=2, record_score=80) for name in metrics],
                 candidates=[
                     Candidate(entity=name, metric="cpu.user", since=opened, share=0.5, reason="first")
@@ -93,13 +101,41 @@ def incidents(seed: int, number: int) -> list[Incident]:
     return found
 
 
+GLOBS: list[list[str]] = [
+    *([f"host-{machine:02}"] for machine in range(9)), ["host-1*"], ["shop/cart", "shop/cart-*"], ["*"], [], [],
+]  # fmt: skip
+
+
+def changes(seed: int, number: int) -> list[Change]:
+    """Changes that began within the hour."""
+    draw = random.Random(seed)
+    actions: list[Any] = ["deployment", "configuration", "restart", "feature_flag", "ended", "other"]
+    return [
+        Change(
+            id=f"change-{each:03}", time=draw.randrange(START, END), kind=draw.choice(actions),
+            end=END + each if draw.random() < 0.3 else None, message=f"release {each}", machines=draw.choice(GLOBS),
+            by=draw.choice(["eva", "ben"]), source=draw.choice(["ci", "kubernetes", "people"]),
+        )
+        for each in range(number)
+    ]  # fmt: skip
+
+
+def change_frame(found: list[Change]) -> pl.DataFrame:
+    """Changes as documents."""
+    rows = [{**orjson.loads(each.to_json()), "version": "changes"} for each in found]
+    of_list = {"host.name": pl.List(pl.String)}
+    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=of_list).rename({"host.name": "globs"})
+
+
 def incident_frame(found: list[Incident]) -> pl.DataFrame:
     """Incidents as documents; what is inside a list becomes a list of its own."""
     rows = []
     for each in found:
         row = orjson.loads(each.to_json())
         inside = {"machines": "entity", "metrics": "metric", "candidates": "entity"}
+        workloads = sorted({one["workload"] for one in row["machines"] if one.get("workload")})
         lists = {f"{name}.{field}": [one[field] for one in row.pop(name)] for name, field in inside.items()}
+        lists["machines.workload"] = workloads
         rows.append({**row, **lists, "version": "incidents"})
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -108,6 +144,11 @@ def frame(novelties: list[Novelty], version: str) -> pl.DataFrame:
     """The documents with the names of Elasticsearch as columns."""
     rows = [{**orjson.loads(each.to_json()), "version": version} for each in novelties]
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def shown(value: Any) -> Any:
+    """A value as a list of documents shows it: a list of one is that one, an empty one nothing."""
+    return (value[0] if len(value) == 1 else value or None) if isinstance(value, list) else value
 
 
 def expected(panel: Panel, documents: pl.DataFrame, short: int = MINUTE) -> list[dict[str, Any]]:
@@ -120,10 +161,14 @@ def expected(panel: Panel, documents: pl.DataFrame, short: int = MINUTE) -> list
     """
     field = "event.ingested" if panel.data == "written" else "@timestamp"
     found = documents.filter(pl.col(field).is_between(START, END), *map(_true, panel.query.where))
-    mine = {"versions": ("v1", "v2"), "incidents": ("incidents",)}.get(panel.data, ("v1",))
+    mine = {"versions": ("v1", "v2"), "incidents": ("incidents",), "changes": ("changes",)}.get(panel.data, ("v1",))
     found = found.filter(pl.col("version").is_in(mine))
+    if panel.data == "changes":
+        listed = pl.when(pl.col("globs").list.len() > 0).then("globs")
+        found = found.drop("host.name").with_columns(listed.alias("host.name"))
     if panel.data == "incidents":  # under these names they are found, too
-        found = found.drop("host.name", "metric").rename({"machines.entity": "host.name", "metrics.metric": "metric"})
+        names = {"machines.entity": "host.name", "metrics.metric": "metric", "machines.workload": "k8s.workload.name"}
+        found = found.drop(names.values()).rename(names)
     if isinstance(panel.query, Documents):
         return found.sort("@timestamp", descending=True).select("@timestamp", *panel.query.columns[1:]).to_dicts()
     buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))
@@ -152,6 +197,7 @@ def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame, short: int) -> A
         assert isinstance(bucket, Top) and bucket.by is not None
         by = query.measures[bucket.by]
         several = found.explode(bucket.field) if found[bucket.field].dtype == pl.List else found
+        several = several.filter(pl.col(bucket.field).is_not_null())
         parts = [(-_value(by, part), key, part) for (key,), part in several.group_by(bucket.field)]
         for _, key, part in sorted(parts, key=lambda each: each[:2])[: bucket.size]:
             yield bucket.title, key, part

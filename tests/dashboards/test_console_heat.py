@@ -12,7 +12,15 @@ from dashboards.console.heat_store import CELLS
 from dashboards.console.sparks import Sparks
 from deploy.embedded.endpoints import Endpoints
 from pipelines.contracts.records import Novelty
-from tests.dashboards.console_documents import END, HOSTILE, WINDOW, novelty, stored_site
+from tests.dashboards.console_documents import (
+    END,
+    HOSTILE,
+    REPLICAS,
+    WINDOW,
+    WORKLOADS,
+    novelty,
+    stored_site,
+)
 
 HOUR = 3_600_000
 KINDS = ("anomaly", "normal", "state_change", "recovered", "absence", "learning", "new_normal")
@@ -51,7 +59,7 @@ def test_a_cell_is_the_highest_score_of_the_alarms_in_its_span(store: Store, min
             cells, at = wanted.setdefault(each.entity, {}), (each.window_end - start) // step
             cells[at] = max(cells.get(at, 0.0), each.record_score)
             overall[at] = max(overall.get(at, 0.0), each.record_score)
-    assert {each["name"]: dict(each["cells"]) for each in found["machines"]} == wanted
+    assert {each["name"]: dict(each["cells"]) for each in found["lanes"]} == wanted
     assert dict(found["all"]) == overall, "the overall lane is the highest of all machines"
     assert found["count"] == len(wanted)
 
@@ -63,10 +71,35 @@ def test_machines_of_incidents_that_go_on_stand_first_and_then_those_with_the_la
             latest[each.entity] = max(latest[each.entity], each.window_end)
     by_latest = sorted(latest, key=lambda name: -latest[name])
     last = by_latest[-1]
-    assert [each["name"] for each in store.heat.heat(END + 1)["machines"]] == by_latest
-    found = store.heat.heat(END + 1, ongoing=[last])["machines"]
+    assert [each["name"] for each in store.heat.heat(END + 1)["lanes"]] == by_latest
+    found = store.heat.heat(END + 1, ongoing=[(last, None)])["lanes"]
     assert [each["name"] for each in found] == [last, *by_latest[:-1]]
     assert [each["ongoing"] for each in found] == [True, False, False]
+
+
+def test_two_hundred_pods_of_twelve_workloads_have_twelve_lanes_and_a_workload_has_those_of_its_replicas(
+    endpoints: Endpoints,
+) -> None:
+    alone = [novelty("db-1", "cpu", END - WINDOW, "anomaly", 60.0)]
+    with stored_site(endpoints.elasticsearch_url, [*REPLICAS, *alone], []) as store:
+        pod = REPLICAS[7]
+        found = store.heat.heat(END, ongoing=[(pod.entity, pod.workload)])
+        lanes = {each["name"]: each for each in found["lanes"]}
+        assert (len(lanes), found["count"]) == (WORKLOADS + 1, WORKLOADS + 1)
+        assert found["lanes"][0]["name"] == pod.workload == "shop/app07", "what goes on stands first"
+        assert [name for name, each in lanes.items() if each["ongoing"]] == ["shop/app07"]
+        for name in sorted({each.workload or "" for each in REPLICAS}):
+            mine = [each for each in REPLICAS if each.workload == name]
+            wanted: dict[int, float] = {}
+            for each in mine:
+                at = (each.window_end - found["start"]) // found["step"]
+                wanted[at] = max(wanted.get(at, 0.0), each.record_score)
+            assert (lanes[name]["replicas"], dict(lanes[name]["cells"])) == (len(mine), wanted)
+        assert lanes["db-1"]["replicas"] is None
+        opened = store.heat.heat(END, workload="shop/app07", ongoing=[(pod.entity, pod.workload)])
+        mine = {each.entity for each in REPLICAS if each.workload == "shop/app07"}
+        assert {each["name"] for each in opened["lanes"]} == mine and opened["count"] == len(mine)
+        assert [each["name"] for each in opened["lanes"] if each["ongoing"]] == [pod.entity]
 
 
 def test_the_time_ends_with_what_the_pipeline_has_judged_and_never_in_the_future(store: Store) -> None:
@@ -91,5 +124,5 @@ def test_the_small_plot_of_a_series_has_the_mean_of_each_span(store: Store) -> N
 
 def test_the_time_is_bounded_and_an_index_without_documents_has_no_machine(endpoints: Endpoints) -> None:
     client = TestClient(create_app(Store(endpoints.elasticsearch_url, "nothing-here")), "http://localhost")
-    assert client.get("/api/heat").json()["machines"] == []
+    assert client.get("/api/heat").json()["lanes"] == []
     assert [client.get(f"/api/heat?minutes={minutes}").status_code for minutes in (0, 43_201)] == [422, 422]

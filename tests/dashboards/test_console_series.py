@@ -67,6 +67,9 @@ class Known:
     def machines(self, most: int) -> list[str]:
         return ["new-1", MACHINE]
 
+    def full(self, most: int) -> list[dict[str, Any]]:
+        return []
+
     def site(self) -> dict[str, Any]:
         learning = [{"name": "new-1", "windows": 5, "needed": 8}]
         return {"machines": 28, "learning": learning, "learning_count": 1, "last": END + 20_000}

@@ -69,6 +69,17 @@ def test_of_what_a_machine_calls_those_are_named_that_the_incident_has_too() -> 
     assert found["needs"] == {"vm-1": ["host-1"]} and found["parents"] == {}
 
 
+def test_a_workload_that_calls_another_stands_for_the_replicas_of_both() -> None:
+    web, cart = "shop/web-6f7d8c9b5-q4w5z", "shop/cart-7d4b9c6f5-x2x7p"
+    incident = INCIDENT | {"machines": [{"entity": name} for name in (web, cart, "db-a")]}
+    placements = [
+        {"host.name": "shop/web", "depends_on": ["shop/cart", "shop/web"], "@timestamp": START},
+        {"host.name": cart, "depends_on": ["shop/store"], "@timestamp": START},
+        {"host.name": "db-a", "workload": "shop/store", "@timestamp": START},
+    ]
+    assert around(incident, placements=placements)["needs"] == {web: [cart], cart: ["db-a"]}
+
+
 def test_what_was_said_of_the_incident_and_told_of_it_is_its_own() -> None:
     said = [{"event.id": name, "@timestamp": START, "active": True, "user.name": "ann"} for name in ("i", "other")]
     told = [

@@ -126,7 +126,7 @@ def test_a_second_installation_changes_nothing_and_everything_it_names_is_there(
     assert run(held, "check") == 0
     writes = len(held.messages)
     assert run(held, "install", "--folder", "ops") == 0 and len(held.messages) == writes
-    assert len(held.boards) == 9 and {each["meta"]["folderUid"] for each in held.boards.values()} == {"ops"}
+    assert len(held.boards) == 10 and {each["meta"]["folderUid"] for each in held.boards.values()} == {"ops"}
     assert {each["url"] for each in held.sources.values()} == {"http://search:9200"}
     used = {panel["datasource"]["uid"] for each in held.boards.values() for panel in each["dashboard"]["panels"]}
     assert used == held.sources.keys() | {"${source}"}  # the Prometheus that the reader chooses

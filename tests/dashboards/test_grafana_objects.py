@@ -19,7 +19,7 @@ from dashboards.panels.site import field_types
 from pipelines.contracts.records.severity import severity_of
 from tests.dashboards.grafana_definitions import Dashboard, DataSource
 
-SITE = Site("plant.novelties", ("v1", "v2"), "plant.incidents")
+SITE = Site("plant.novelties", ("v1", "v2"), "plant.incidents", changes="plant.changes")
 BOARDS, SOURCES = dashboards(SITE), data_sources(SITE, "http://search:9200")
 MAPS = re.compile(r"\.options\.(indexByName|renameByName|excludeByName|includeByName)$")
 NAMES = {bool: "bool", int: "number", float: "number", str: "string", list: "list", dict: "object", type(None): "null"}
@@ -34,7 +34,7 @@ def test_every_dashboard_is_what_grafana_defines(board: Model) -> None:
 
 def test_every_data_source_is_what_grafana_defines_and_has_a_name_of_its_own() -> None:
     made = [DataSource.model_validate(each) for each in SOURCES]
-    assert len({each.name for each in made}) == len({each.uid for each in made}) == len(made) == 4
+    assert len({each.name for each in made}) == len({each.uid for each in made}) == len(made) == 5
 
 
 def test_every_key_has_been_seen_with_this_type_in_what_grafana_exports() -> None:

@@ -95,7 +95,7 @@ def test_spaces_and_namespaces_have_dashboards_of_their_own(held: Held) -> None:
     run(held, "install")
     run(held, "install", "--space", "ops")
     run(held, "install", "--space", "ops", "--namespace", "plant.")
-    assert len(boards(held)) == 7 and len(boards(held, "ops")) == 14
+    assert len(boards(held)) == 8 and len(boards(held, "ops")) == 16
     ids = [identity for _, _, identity in held.objects]
     assert len(ids) == len(set(ids))
 

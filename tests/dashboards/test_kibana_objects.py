@@ -17,7 +17,8 @@ from dashboards.panels.site import field_types
 from pipelines.contracts.records.severity import severity_of
 from tests.dashboards.kibana_definitions import DashboardObject, DataView
 
-LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents"))).splitlines()
+SITE = Site("plant.novelties", ("v1", "v2"), "plant.incidents", changes="plant.changes")
+LINES = ndjson(saved_objects(SITE)).splitlines()
 OBJECTS = [json.loads(line) for line in LINES]
 BOARDS = [each for each in OBJECTS if each["type"] == "dashboard"]
 TEXTS = {"fieldAttrs", "fieldFormatMap", "fields", "runtimeFieldMap", "sourceFilters", "optionsJSON", "panelsJSON",
@@ -52,7 +53,7 @@ def test_no_key_is_missing_that_all_exports_have() -> None:
 
 
 def test_ids_stay_and_differ_between_spaces_and_namespaces() -> None:
-    again = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents")))
+    again = ndjson(saved_objects(SITE))
     assert again.splitlines() == LINES
     ids = [
         {each["id"] for each in saved_objects(Site(alias), space)}
@@ -66,7 +67,7 @@ def test_data_views_name_the_indices_of_the_namespace_and_their_time() -> None:
     views = {each["title"]: each for each in found}
     times = sorted((each["title"], each["timeFieldName"]) for each in found)
     assert times == [
-        ("plant.incidents", "@timestamp"),
+        ("plant.changes", "@timestamp"), ("plant.incidents", "@timestamp"),
         ("plant.novelties", "@timestamp"), ("plant.novelties", "event.ingested"), ("plant.novelties-*", "@timestamp"),
     ]  # fmt: skip
     formats = json.loads(views["plant.novelties-*"]["fieldFormatMap"])
@@ -79,7 +80,7 @@ def test_a_probability_is_written_as_it_is() -> None:
     for view in (each["attributes"] for each in OBJECTS if each["type"] == "index-pattern"):
         formats = json.loads(view["fieldFormatMap"])
         assert formats.get("probability", {"id": "string"})["id"] == "string"
-        assert "probability" in formats or "incidents" in view["title"]
+        assert "probability" in formats or view["title"] in ("plant.incidents", "plant.changes")
 
 
 def test_a_heat_map_has_the_colour_of_a_score_s_severity() -> None:
@@ -89,7 +90,7 @@ def test_a_heat_map_has_the_colour_of_a_score_s_severity() -> None:
     panels = [panel for board in BOARDS for panel in json.loads(board["attributes"]["panelsJSON"])]
     lens = [each["embeddableConfig"]["attributes"] for each in panels if each["type"] == "lens"]
     maps = [each["state"]["visualization"] for each in lens if each["visualizationType"] == "lnsHeatmap"]
-    assert len(maps) == 3
+    assert len(maps) == 4
     for drawn in maps:
         palette = drawn["palette"]
         params = palette["params"]
@@ -150,8 +151,8 @@ def test_links_keep_what_is_chosen_where_the_other_dashboard_can_show_it() -> No
         links = json.loads(board["attributes"]["panelsJSON"])[0]["embeddableConfig"]["attributes"]["links"]
         kept = {each["label"] for each in links if each["options"]["useCurrentFilters"]}
         mine = board["attributes"]["title"].split("] ")[1]
-        others = {each.title for each in DASHBOARDS} - {"Incidents"}
-        assert kept == ({"Incidents"} if mine == "Incidents" else others)
+        others = {each.title for each in DASHBOARDS} - {"Incidents", "Changes"}
+        assert kept == ({mine} if mine in ("Incidents", "Changes") else others)
 
 
 def test_each_dashboard_links_to_all() -> None:

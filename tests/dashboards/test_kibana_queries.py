@@ -18,9 +18,20 @@ from dashboards.panels.answer import TimeRange
 from dashboards.panels.panel import Dashboard, Panel
 from dashboards.panels.query import Documents
 from deploy.embedded.endpoints import Endpoints
-from pipelines.contracts.records import Incident
+from pipelines.contracts.records import Change, Incident
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
-from tests.dashboards.panel_documents import END, START, expected, frame, incident_frame, incidents, verdicts
+from tests.dashboards.panel_documents import (
+    END,
+    START,
+    change_frame,
+    changes,
+    expected,
+    frame,
+    incident_frame,
+    incidents,
+    shown,
+    verdicts,
+)
 
 PANELS = [(dashboard, panel) for dashboard in DASHBOARDS for panel in dashboard.panels]
 pytestmark = pytest.mark.servers
@@ -41,9 +52,13 @@ def filled(endpoints: Endpoints) -> Iterator[tuple[Elasticsearch, Site, pl.DataF
         sink = Sink(SinkConfig(url, index=theirs, alias=theirs, refresh_ms=200), Incident)
         assert sink.write([SinkDocument(each.to_json()) for each in found]).indexed == len(found)
         parts.append(incident_frame(found))
-        client.indices.refresh(index=f"{alias}*,{theirs}*")
-        yield client, Site(alias, ("v1", "v2"), theirs), pl.concat(parts, how="diagonal_relaxed")
-        for index in client.indices.get(index=f"{alias}*,{theirs}*"):
+        done, of_site = changes(9, 60), alias.replace("novelties", "changes")
+        sink = Sink(SinkConfig(url, index=of_site, alias=of_site, daily=False, refresh_ms=200), Change)
+        assert sink.write([SinkDocument(each.to_json()) for each in done]).indexed == len(done)
+        parts.append(change_frame(done))
+        client.indices.refresh(index=f"{alias}*,{theirs}*,{of_site}*")
+        yield client, Site(alias, ("v1", "v2"), theirs, changes=of_site), pl.concat(parts, how="diagonal_relaxed")
+        for index in client.indices.get(index=f"{alias}*,{theirs}*,{of_site}*"):
             client.indices.delete(index=index)
         with contextlib.suppress(NotFoundError):
             client.indices.delete_index_template(name=f"newnormal-{alias.partition('.')[0]}*")
@@ -60,16 +75,16 @@ def test_a_panel_shows_what_the_documents_say(
         for each in requests(saved_objects(site), TimeRange(START, END))
         if (each.dashboard, each.panel) == (title, panel.title)
     )
-    shown = asked.rows(client.search(index=asked.index, body=asked.body))
+    rows = asked.rows(client.search(index=asked.index, body=asked.body))
     wanted = expected(panel, documents, short=30_000)
     assert len(wanted) > 0
     if isinstance(panel.query, Documents):
-        times = [int(row["@timestamp"]) for row in shown]
+        times = [int(row["@timestamp"]) for row in rows]
         assert times == sorted(times, reverse=True)
-        assert _plain([row | {"@timestamp": int(row["@timestamp"])} for row in shown]) == _plain(wanted)
+        assert _plain([row | {"@timestamp": int(row["@timestamp"])} for row in rows]) == _plain(wanted)
         return
     same = {name: _approximately(value) for name, value in _table(wanted, panel).items()}
-    assert _table(shown, panel) == same
+    assert _table(rows, panel) == same
 
 
 @pytest.mark.servers
@@ -95,8 +110,8 @@ def test_a_machine_that_is_chosen_among_incidents_is_the_machine_of_novelties(
     (novel,) = (each for each in asked if each.dashboard.endswith("Machine") and each.panel == "News by kind")
     of = pl.col("machines.entity").list.contains("host-03") & (pl.col("incident.state") != "merged")
     wanted = documents.filter(pl.col("version") == "incidents").filter(of).height
-    ((shown,),) = (row.values() for row in count.rows(client.search(index=count.index, body=count.body)))
-    assert shown == wanted > 0
+    ((counted,),) = (row.values() for row in count.rows(client.search(index=count.index, body=count.body)))
+    assert counted == wanted > 0
     rows = novel.rows(client.search(index=novel.index, body=novel.body))
     assert sum(row["documents"] for row in rows) > 0
 
@@ -118,4 +133,4 @@ def _approximately(values: tuple[Any, ...]) -> Any:
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(repr(sorted((k, str(v)) for k, v in row.items() if v is not None)) for row in rows)
+    return sorted(repr(sorted((k, str(shown(v))) for k, v in row.items() if shown(v) is not None)) for row in rows)

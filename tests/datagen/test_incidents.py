@@ -117,13 +117,38 @@ def test_random_incidents_are_of_all_types_and_never_two_at_once_on_one_machine(
     bit_by_bit = [len(schedule.until(NOW + hour * 3_600_000)) for hour in range(49)]
     incidents = Schedule(config, config.topology).until(NOW + 48 * 3_600_000)
     assert bit_by_bit[-1] == len(incidents) and schedule.until(NOW + 48 * 3_600_000) == incidents
-    assert {incident.type for incident in incidents} == {*ANOMALIES, *STATE_CHANGES}
+    asked_for = {"degradation", "fleet_shift"}  # these happen only where a config names them
+    assert {incident.type for incident in incidents} == {*ANOMALIES, *STATE_CHANGES} - asked_for
     rows = [row for incident in incidents for row in incident.rows(config.topology, config.metrics)]
     assert len({row.id for row in rows}) == len(rows)
     until: dict[str, int] = {}
     for row in sorted(rows, key=lambda row: row.start):
         assert row.start >= until.get(row.entity, 0)
         until[row.entity] = row.end
+
+
+def test_a_degradation_grows_to_its_size_and_a_shift_of_the_fleet_moves_one_metric_of_all() -> None:
+    slow = InjectedIncident("degradation", VM, BEGIN, END, 3.0)
+    shift = InjectedIncident("fleet_shift", VM, BEGIN, END, 2.0, metric=3, others=(VM + 1, VM + 2, VM + 3))
+    topology = _site().topology
+    values = {
+        name: pl.concat(frames(_site(*incidents))).filter(pl.col("entity") == "vm-00000").sort("time", "metric")
+        for name, incidents in (("none", ()), ("slow", (slow,)), ("shift", (shift,)))
+    }
+
+    def share(name: str, metric: str, start: int, end: int) -> float:
+        one, other = (
+            values[each].filter(pl.col("metric") == metric, pl.col("time").is_between(start, end, closed="left"))
+            for each in (name, "none")
+        )
+        return float((one["value"] / other["value"]).mean())
+
+    last = END - (END - BEGIN) // 10
+    assert share("slow", "http.latency", last, END) == pytest.approx(2.9, abs=0.05)
+    assert share("slow", "http.latency", BEGIN - 600_000, BEGIN) == pytest.approx(1.0)
+    assert share("shift", "mem.used", BEGIN, END) == pytest.approx(2.0, abs=0.01)
+    assert [row.entity for row in shift.rows(topology, 8)] == [f"vm-0000{n}" for n in range(4)]
+    assert {tuple(row.metrics) for row in shift.rows(topology, 8)} == {("mem.used",)}
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,9 @@ def _applied(labels: Labels) -> Labels | None:
             labels = {name: value for name, value in labels.items() if not regex.fullmatch(name)}
             continue
         value = ";".join(labels.get(name, "") for name in step["source_labels"])
+        if step["action"] == "replace":
+            labels = labels | ({step["target_label"]: found[1]} if (found := regex.fullmatch(value)) else {})
+            continue
         if bool(regex.fullmatch(value)) != (step["action"] == "keep"):
             return None
     return labels

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.columns.arrays import Default
 from engine.columns.partitioning import crc32
 from engine.formats import columnar
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter, positions
+from engine.operators.process import Process
+from engine.operators.turn import Logic, Turn
 from engine.runtime.intake import KAFKA, read
 from engine.runtime.rescale import rescaled
 from engine.spec.job import Job
 from engine.spec.most_keys import MostKeys
 from engine.spec.output import Output
+from engine.spec.record import Instant, Record
 from engine.spec.source import Source
 from engine.state.segments import DictSegments
 from engine.stream import Stream
+from engine.testing import TestStream
+from engine.testing.driven import Driven
+from engine.testing.encoding import fed_columns
 from pipelines.contracts.records import Telemetry
+from tests.engine.readings import Reading
 
 T0 = 1_700_000_000_000
 Key = tuple[str, str]
 
 
-def job(alike: int, partition: int, partitions: int = 1) -> Job:
+def job(alike: int, partition: int, partitions: int = 1, forget: int = 0) -> Job:
     formats = {"telemetry": ColumnarDecoder(Telemetry)}
-    most = MostKeys(("entity", "metric"), alike, partition)
+    most = MostKeys(("entity", "metric"), alike, partition, forget)
     source = Source(formats, Telemetry, partitions=partitions, most_keys=most)
     dead = Output("dead", DeadLetter, "json", partitions)
     return Stream.read(source).key_by("entity", "metric").write("job", Output("out", Telemetry), dead)
@@ -42,11 +51,19 @@ def message(keys: list[Key], time: int = T0) -> bytes:
     return columnar.encode(pa.Table.from_pylist(rows, schema=Telemetry.arrow_schema()), 0)
 
 
-def taken(bounded: Job, messages: list[list[Key]], state: DictSegments, first: int = 0, partition: int = 0) -> Any:
-    """What one micro-batch takes in, and its dead letters."""
+def taken(
+    bounded: Job,
+    messages: list[list[Key]],
+    state: DictSegments,
+    first: int = 0,
+    partition: int = 0,
+    times: Sequence[int] | None = None,
+) -> Any:
+    """What one micro-batch takes in, and its dead letters; the messages have the same time, or those given."""
+    at = times or [T0] * len(messages)
     rows = [
-        dict(zip(KAFKA.names, (message(keys), "telemetry", partition, first + n, T0 + 1000), strict=True))
-        for n, keys in enumerate(messages)
+        dict(zip(KAFKA.names, (message(keys, time), "telemetry", partition, first + n, max(at) + 1000), strict=True))
+        for n, (keys, time) in enumerate(zip(messages, at, strict=True))
     ]
     intake = read(bounded, [pa.Table.from_pylist(rows, schema=KAFKA)], 0, state)
     letters = [DeadLetter.model_validate_json(letter) for letter in intake.dead]
@@ -85,6 +102,47 @@ def test_the_first_keys_of_the_log_are_taken_whatever_the_micro_batches(
     assert got == good
     assert {letter.offset: positions(letter.refused or "") for letter in letters} == refused
     assert {letter.code for letter in letters} <= {"TOO_MANY_KEYS"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    log=st.lists(st.tuples(st.lists(keys, min_size=1, max_size=5), st.integers(-2, 12)), min_size=1, max_size=14),
+    cuts=st.sets(st.integers(1, 13)),
+    partition=st.integers(1, 6),
+)
+def test_keys_without_records_make_room_whatever_the_micro_batches(
+    log: list[tuple[list[Key], int]], cuts: set[int], partition: int
+) -> None:
+    """Time goes on, mostly; a key counts for 7 to 8 periods after its last record, by the newest record so far."""
+    met, clock, day, good, times = dict[Key, int](), 0, 0, list[Key](), list[int]()
+    for message_keys, step in log:
+        day = max(day + step, 0)
+        times.append(day * 1_000)
+        for key in message_keys:
+            if day > clock:
+                clock, met = day, {other: last for other, last in met.items() if last >= day - 7}
+            if key in met or len(met) < partition:
+                met[key] = max(met.get(key, 0), day)
+                good.append(key)
+    base = T0 // 1_000 * 1_000
+    bounded, state, got = job(100, partition, forget=7_000), DictSegments(), list[Key]()
+    begins = [0, *sorted(cut for cut in cuts if cut < len(log)), len(log)]
+    for begin, end in pairwise(begins):
+        at = [base + time for time in times[begin:end]]
+        got += taken(bounded, [names for names, _ in log[begin:end]], state, begin, times=at)[0]
+    assert got == good
+
+
+@pytest.mark.parametrize(("before", "after"), [(7_000, 70_000), (70_000, 7_000)])
+def test_another_time_to_forget_counts_from_the_next_record_on(before: int, after: int) -> None:
+    """The setting may change at any start: nothing that came lately is forgotten by it, and what is old is in time."""
+    base, state = T0 // 70_000 * 70_000, DictSegments()
+    assert taken(job(100, 2, forget=before), [[("a", "m"), ("b", "m")]], state, times=[base])[0]
+    bounded = job(100, 2, forget=after)
+    good, _ = taken(bounded, [[("c", "m"), ("a", "m")]], state, 1, times=[base + 1_000])
+    assert good == [("a", "m")], "both are known, and there is room for no other"
+    good, _ = taken(bounded, [[("c", "m")]], state, 2, times=[base + 9 * after])
+    assert good == [("c", "m")], "both are forgotten"
 
 
 def test_a_dead_letter_names_the_key_and_the_bounds_and_can_be_sent_again() -> None:
@@ -133,3 +191,35 @@ def test_a_source_without_a_bound_keeps_no_keys() -> None:
     free = replace(made, inputs=(replace(made.inputs[0], most_keys=None),))
     good, letters = taken(free, [[("a", "u"), ("a", "v")]], state)
     assert (len(good), letters, state.values) == (2, [], {})
+
+
+class Count(Record):
+    """How many records a key has had, at an instant."""
+
+    time: Instant
+    k: str
+    n: int
+
+
+class Counted(Logic):
+    """How many records a key has had."""
+
+    state: ClassVar[Mapping[str, Default]] = {"n": 0}
+
+    def on_records(self, turn: Turn) -> None:
+        turn.state["n"] = turn.state["n"] + 1
+        turn.emit({"n": turn.state["n"]})
+
+
+def test_an_operator_refuses_keys_beyond_the_most_alone_and_tells_of_them_once_a_micro_batch() -> None:
+    most = MostKeys(("k",), 2, 2)
+    made = Stream.read_json("t", Reading).key_by("k").process(Process(Counted(), most=most)).write("o", Count)
+    names = [*"ab", *(f"invented-{n}" for n in range(500)), "a"]
+    rows = [{"time": T0 + n, "k": name} for n, name in enumerate(names)]
+    batches = TestStream(T0).add(*rows).advance_watermark("1m").batches
+    run = Driven(fed_columns(made)).run([batch.entries for batch in batches])
+    assert sorted((row["k"], row["n"]) for row in run.rows) == [("a", 1), ("a", 2), ("b", 1)]
+    letters = [DeadLetter.model_validate(letter) for letter in run.dead]
+    assert {(letter.code, letter.records, letter.topic) for letter in letters} == {("TOO_MANY_KEYS", 500, "o")}
+    assert "a new k, such as 'invented-0'; accepted: 2 in a partition" in letters[0].reason
+    assert len(letters) == 1

@@ -77,7 +77,7 @@ OPERATORS: dict[str, Operator] = {
 }
 SAID_BY_THEM = {
     "WindowAggregate": {"aggregates", "ahead"},  # the time column says the second
-    "Process": {"logic", "loops", "idle_after"},  # what it keeps is in the columns
+    "Process": {"logic", "loops", "idle_after", "most", "slots"},  # what it keeps is in the columns
 }
 """Fields that may change and are not in `free`, since these operators say the form of their state themselves."""
 

@@ -13,7 +13,9 @@ from datagen.kafka_writer import KafkaWriter
 from datagen.simulator import SimulatorConfig, simulate
 from datagen.simulator.incidents import InjectedIncident
 from datagen.sinks import KafkaSink
+from pipelines.contracts.records import Change
 from pipelines.contracts.records.novelty import JOINED
+from pipelines.query.control_topics import write
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(400)]
@@ -85,6 +87,12 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     assert outage["candidates"][0]["entity"] == names[DOWN]
     assert {each["entity"] for each in outage["candidates"]} == {names[DOWN], names[TAKEN_DOWN]}
     assert (outage["event.start"] - start) / MINUTE == pytest.approx(55, abs=0.7)
+
+    done = Change(id="ci/7", time=start, kind="deployment", message="cart 1.4", machines=["vm-*"])
+    write(pipeline.settings, done)
+    changes = pipeline.settings.change_alias
+    pipeline.wait("the change in the index", lambda: len(pipeline.documents(changes)) > 0)
+    assert [Change.model_validate(each) for each in pipeline.documents(changes)] == [done]
 
     started = re.findall(r"job started .*job=(\w+)", pipeline.log.read_text())
     assert list(dict.fromkeys(started)) == ["normalizer", "extractor", "detector", "sink", "incidents"], (

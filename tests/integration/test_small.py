@@ -14,6 +14,7 @@ from datagen.simulator import SimulatorConfig, simulate
 from datagen.sinks import KafkaSink
 from deploy.embedded.services import running
 from pipelines.contracts import topics
+from pipelines.contracts.records.novelty import PEERS
 from pipelines.contracts.settings import Settings, load
 from tests.benchmarks.memory import METRICS, Watched, ours
 from tests.integration.conftest import Pipeline
@@ -75,9 +76,16 @@ def test_a_small_site_takes_less_than_two_gigabytes_and_finds_the_same(
     assert sent(site, pipeline.settings) == windows
     pipeline.wait("verdicts on all windows", lambda: windows <= pipeline.final().keys(), seconds=600)
     again = pipeline.final()
-    assert {verdict["kind"] for verdict in known.values()} > {"normal", "anomaly"}
+    kinds = {verdict["kind"] for verdict in known.values()}
+    assert "normal" in kinds and kinds - {"normal", "learning"}, "there is news; which depends on the hour of the start"
     last = max(end for *_, end in windows)
-    # which machines share a shard, and with it a model of logs, differs: docs/logs.md
-    assert not differences(
-        *({k: v for k, v in each.items() if k[1] != "logs" and k[2] <= last} for each in (known, again))
+    # which machines share a shard, and so a model of logs, or a partition, and so are peers, differs: logs.md, peers.md
+    known, again = (
+        {at: verdict for at, verdict in verdicts.items() if not _of_sharing(at[1]) and at[2] <= last}
+        for verdicts in (known, again)
     )
+    assert not differences(known, again)
+
+
+def _of_sharing(metric: str) -> bool:
+    return metric == "logs" or metric.startswith(PEERS)

@@ -22,10 +22,10 @@ def test_a_level_on_the_logarithmic_axis_moves_by_the_accepted_offset(offset: fl
     layout = Layout(new_state(0))
     columns = layout.joined(new_state(1))
     level = layout.records(columns)[0]
-    step = Step(100.0, 1.0, 1e-6, 0.0, 0, False)
+    step = Step(100.0, 1.0, 1e-6, 0.0, 0, False, 1.0)
 
     def expected() -> float:
-        t = predict_log_level(level, step, NOBODY)
+        t = predict_log_level(level, step, NOBODY, NOBODY)
         return expand(t, t.location)
 
     for _ in range(50):

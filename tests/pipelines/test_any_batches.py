@@ -62,7 +62,7 @@ def load_of(seed: int, begin: int, away: tuple[int, int]) -> list[Entry]:
         after = step * STEP_MS // SPEED
         arrived = begin + AGO + (away[1] if away[0] <= after < away[1] else after)
         found += [Entry(arrived, m.topic, crc32(m.key.encode()) % PARTITIONS, m.value) for m in messages]
-    read = (*normalizer(SETTINGS).topics, topics.RULES, topics.LABELS)
+    read = (*normalizer(SETTINGS).topics, topics.RULES, topics.LABELS, topics.CHANGES)
     return sorted([*found, *heartbeats(read, found)], key=lambda entry: entry.arrived)
 
 
@@ -113,7 +113,7 @@ def verdicts(entries: Sequence[Entry], seed: int, pause: float, until: int) -> F
     rng = random.Random(seed)
     telemetry = run(normalizer(SETTINGS), [e for e in entries if e.topic in normalizer(SETTINGS).topics], rng, pause)
     features = run(extractor(SETTINGS), telemetry, rng, pause)
-    said = [entry for entry in entries if entry.topic in (topics.RULES, topics.LABELS)]
+    said = [entry for entry in entries if entry.topic in (topics.RULES, topics.LABELS, topics.CHANGES)]
     told = run(detector(SETTINGS), sorted([*features, *said], key=lambda entry: entry.arrived), rng, pause)
     found: list[dict[str, Any]] = [json.loads(entry.value) for entry in told if entry.value != HEARTBEAT]
     return newest(found, until)

@@ -26,6 +26,7 @@ class Guard:
         user: The user.
         password: The password.
         api_key: The API key, encoded.
+        forbidden: What the account has no privileges for: all requests that name it are refused; empty: nothing.
         url: Where the proxy listens.
         refused: How many requests were refused.
         forwarded: How many requests were passed on.
@@ -34,6 +35,7 @@ class Guard:
     user: str
     password: str
     api_key: str
+    forbidden: str = ""
     url: str = ""
     refused: int = 0
     forwarded: int = 0
@@ -69,6 +71,11 @@ def guarded_elasticsearch(target: str, certificate: Certificate, guard: Guard) -
                 reason = "unable to authenticate"
                 said = f'{{"error":{{"type":"security_exception","reason":"{reason}"}},"status":401}}'.encode()
                 self._answer(401, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
+                return
+            if guard.forbidden and guard.forbidden in self.path:
+                reason = f"action is unauthorized for user [{guard.user}] on indices [{guard.forbidden}*]"
+                said = f'{{"error":{{"type":"security_exception","reason":"{reason}"}},"status":403}}'.encode()
+                self._answer(403, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
                 return
             sent = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
             sent["Authorization"] = f"Basic {base64.b64encode(account.encode()).decode()}"

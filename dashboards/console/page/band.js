@@ -3,8 +3,9 @@ import { svg } from "./dom.js";
 
 const TALL = 40;
 
-// `points`: [number of a span, value, lower, upper]; `spans`: how many there are; `shade`: [from, to] in spans, when something was novel.
-export function band(points, spans, { shade = null, label = "" } = {}) {
+// `points`: [number of a span, value, lower, upper]; `spans`: how many there are; `shade`: [from, to] in spans, when something was novel;
+// `lines`: [place in spans, words] of what was done then.
+export function band(points, spans, { shade = null, label = "", lines = [] } = {}) {
   const frame = svg("svg", { class: "band", viewBox: `0 0 ${spans} ${TALL}`, preserveAspectRatio: "none", ...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }) });
   const all = points.flatMap(([, ...values]) => values.filter((value) => typeof value === "number"));
   if (!all.length) return frame;
@@ -17,8 +18,14 @@ export function band(points, spans, { shade = null, label = "" } = {}) {
     const above = widened.map(([at, , , upper]) => `${x(at)} ${y(upper)}`), below = widened.map(([at, , lower]) => `${x(at)} ${y(lower)}`).reverse();
     frame.append(svg("path", { class: "expected", d: `M${[...above, ...below].join("L")}Z` }));
   }
-  const lines = runs(points).map((part) => (part.length > 1 ? `M${part.map(([at, value]) => `${x(at)} ${y(value)}`).join("L")}` : `M${x(part[0][0]) - 0.4} ${y(part[0][1])}h0.8`));
-  frame.append(svg("path", { class: "actual", d: lines.join("") }));
+  const parts = runs(points).map((part) => (part.length > 1 ? `M${part.map(([at, value]) => `${x(at)} ${y(value)}`).join("L")}` : `M${x(part[0][0]) - 0.4} ${y(part[0][1])}h0.8`));
+  frame.append(svg("path", { class: "actual", d: parts.join("") }));
+  for (const [at, words] of lines) {
+    if (at < 0 || at > spans) continue;
+    const mark = svg("line", { class: "done", x1: at, x2: at, y1: 0, y2: TALL });
+    mark.append(svg("title", {}, words));
+    frame.append(mark);
+  }
   return frame;
 }
 

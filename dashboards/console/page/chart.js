@@ -1,17 +1,20 @@
 // A series with the band in which it was expected, drawn by uPlot (vendor/, MIT). Fetches nothing.
-import { el, num, svg, time, words, NOVEL } from "./dom.js";
+import { saidOf } from "./changes.js";
+import { el, foreign, num, svg, time, words, NOVEL } from "./dom.js";
+import { beyond, drawn, filling } from "./filling.js";
 import { band, quantity } from "./quantity.js";
 
-const TALL = 270, SMALL = 130, STEP = 1.6;
-const SHAPES = { anomaly: "diamond", state_change: "square", new_normal: "disc", absence: "cross", recovered: "ring", normal: "ring" };
+const TALL = 270, SMALL = 130, STEP = 1.6, NEAR = 7;
+const clock = (ms) => time(ms).slice(11, 16);
+const SHAPES = { anomaly: "diamond", state_change: "square", new_normal: "disc", absence: "cross", exhaustion: "diamond", outlier: "diamond", recovered: "ring", normal: "ring" };
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const known = (value) => typeof value === "number";
 const QUIET = "beyond the band, not reported"; // as what came back too often: docs/why-no-alert.md
 const quiet = (p) => !NOVEL.includes(p.kind) && p.kind !== "learning" && p["incident.state"] !== "open" && [p.actual, p.lower, p.upper].every(known) && (p.actual < p.lower || p.actual > p.upper);
 
-// Options: `span` [from, to] in ms; `marked`, the chosen novelty; `shade` [from, to], when its incident went on; `zone`, of
-// the time axis; `of`, the metric and its kind, which decide the unit; `range` [low, high] of the values, else that of the points; `small`, without buttons.
-export function chart(points, { span, marked = null, shade = null, zone = "UTC", range = null, of = {}, small = false, name = "series" }) {
+// Options: `span` [from, to] in ms; `marked`, the chosen novelty; `shade` [from, to], when its incident went on; `lines`, what was
+// done then: `since`, `kind`, `message`; `ahead`, when it is full: `earliest`, `median`, `latest`, `bound`; `zone`, of the time axis; `of`, the metric and its kind, which decide the unit; `range` [low, high] of the values, else that of the points; `small`, without buttons.
+export function chart(points, { span, marked = null, shade = null, lines = [], ahead = null, zone = "UTC", range = null, of = {}, small = false, name = "series" }) {
   const joined = isJoined(points); // the joined verdict has no value of its own, but a score
   const value = joined ? "record_score" : "actual";
   let rows = withGaps(points);
@@ -20,7 +23,7 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
   if (marked) frame.dataset.marked = marked.kind;
   const figure = el("figure", { class: "plot" }, frame, legend);
   const unit = joined ? {} : of;
-  const rest = () => legend.replaceChildren(...keys(points, joined, marked, shade));
+  const rest = () => legend.replaceChildren(...keys(points, joined, marked, shade, lines, drawn(points, ahead)));
   if (!points.length) return el("p", { class: "hint" }, "No window is stored here.");
   rest();
   const columns = () => [rows.map((p) => p["@timestamp"]), ...["lower", "upper", "typical", value].map((field) => rows.map((p) => (known(p[field]) ? p[field] : null)))];
@@ -28,14 +31,15 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
   const tell = (u) => {
     const p = rows[u.cursor.idx];
     if (!p || u.cursor.left < 0) return rest();
-    return legend.replaceChildren(...told(p, joined, local, unit));
+    const near = lines.filter((it) => Math.abs(u.valToPos(it.since, "x") - u.cursor.left) < NEAR);
+    return legend.replaceChildren(...told(p, joined, local, unit), ...near.map((it) => el("span", {}, el("i", { class: "l-change" }), foreign(saidOf(it)), `, ${clock(it.since)} UTC`)));
   };
   const stroke = (tone) => () => colour(tone);
   const line = (tone, more = {}) => ({ stroke: stroke(tone), width: 1.7, points: { show: false }, ...more });
   const axis = { stroke: stroke("soft"), grid: { stroke: stroke("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const options = {
     width: 300, height: small ? SMALL : TALL, ms: 1, legend: { show: false }, padding: [10, 18, 0, 0],
-    scales: { y: { range: (_, low, high) => range ?? limits(low, high, joined) } },
+    scales: { y: { range: (u, low, high) => range ?? limits(...beyond(edge, low, high, drawn(points, ahead)), joined) } },
     axes: [
       { ...axis, size: 28, space: 72, values: (_, splits, __, ___, step) => splits.map((at, i) => local.tick(at, step, i === 0 ? null : splits[i - 1])) },
       { ...axis, size: 64, gap: 4, space: small ? 32 : 44, values: (_, splits) => splits.map((at) => quantity(at, unit, 4)) },
@@ -43,16 +47,26 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
     // the later ones are drawn over the earlier ones: the lines over the band
     series: [{}, line("band", { width: 0 }), line("band", { width: 0 }), line("typical", { width: 1.2, dash: [4, 3] }), line("actual", { points: { show: rows.length < 3, size: 5 } })],
     bands: [{ series: [2, 1], fill: stroke("band") }],
-    cursor: { y: false, drag: { x: true, y: false, setScale: true }, dataIdx: (_, __, i) => nearest(rows, i), bind: { dblclick: () => () => { reset(); return null; } } },
+    cursor: { y: false, drag: { x: true, y: false, setScale: false }, dataIdx: (_, __, i) => nearest(rows, i), bind: { dblclick: () => () => { reset(); return null; } } },
     hooks: {
       setCursor: [tell],
-      drawClear: [(u) => shadow(u, shade)],
+      setSelect: [(u) => look(u)],
+      drawClear: [(u) => { shadow(u, shade); filling(u, drawn(points, ahead)); changes(u, lines); }],
       draw: [(u) => marks(u, points, value, marked)],
       setScale: [(u, scale) => { if (scale === "x") frame.dataset.zoomed = u.scales.x.min > span[0] || u.scales.x.max < span[1]; }],
     },
   };
-  let plot = null;
-  const show = (from, to) => plot.setScale("x", { min: Math.max(span[0], from), max: Math.min(span[1], to) });
+  let plot = null, edge = null; // the end of what is in sight: uPlot asks for the range of values before it has taken it over
+  const show = (from, to) => {
+    edge = Math.min(span[1], to);
+    plot.setScale("x", { min: Math.max(span[0], from), max: edge });
+  };
+  const look = (u) => {
+    const { left, width } = u.select;
+    if (!width) return;
+    show(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  };
   const reset = () => show(...span);
   const zoom = (factor) => {
     const { min, max } = plot.scales.x;
@@ -98,7 +112,7 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
   figure.refresh = (next) => {
     if (!next.points.length || isJoined(next.points) !== joined) return false;
     const looking = plot && frame.dataset.zoomed === "true" ? [plot.scales.x.min, plot.scales.x.max] : null;
-    ({ points, span, shade = null, marked = null, range = null } = next);
+    ({ points, span, shade = null, lines = [], ahead = null, marked = null, range = null } = next);
     rows = withGaps(points);
     if (plot) {
       plot.setData(columns(), false);
@@ -161,6 +175,25 @@ function shadow(u, shade) {
   u.ctx.restore();
 }
 
+// A dashed line for what was done then.
+function changes(u, lines) {
+  const { ctx, bbox: { left, top, width, height } } = u, ratio = window.devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = colour("ink");
+  ctx.lineWidth = 1.5 * ratio;
+  ctx.setLineDash([4 * ratio, 3 * ratio]);
+  ctx.globalAlpha = 0.6;
+  for (const { since } of lines) {
+    const x = u.valToPos(since, "x", true);
+    if (x < left || x > left + width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, top + height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
 // Novel windows by shape and colour; one without a value (an absence) stands at what was typical, or at the bottom.
 function marks(u, points, value, marked) {
   const { ctx, bbox } = u, ratio = window.devicePixelRatio;
@@ -215,7 +248,7 @@ export function sign(kind) {
   return icon;
 }
 
-function keys(points, joined, marked, shade) {
+function keys(points, joined, marked, shade, lines, ahead) {
   const entry = (css, text) => el("span", {}, el("i", { class: css }), text);
   const found = [entry("", joined ? "score" : "actual")];
   if (!joined) found.push(entry("l-typical", "typical"), entry("l-band", "expected band"));
@@ -223,6 +256,8 @@ function keys(points, joined, marked, shade) {
   if (points.some(quiet)) found.push(el("span", {}, sign("normal"), QUIET));
   if (marked) found.push(entry("l-novelty", "this novelty"));
   if (shade) found.push(entry("l-shade", "incident"));
+  if (lines.length) found.push(entry("l-change", "change"));
+  if (ahead) found.push(entry("l-ahead", "until it is full (95 %)"));
   return found;
 }
 

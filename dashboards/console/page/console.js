@@ -12,6 +12,7 @@ import { openMachine } from "./machine.js";
 import { place } from "./place.js";
 import { openRules } from "./rules.js";
 import { openSeries } from "./series.js";
+import { showFull } from "./full.js";
 import { showSite, site } from "./site.js";
 import { showState } from "./state.js";
 import { Verdicts } from "./verdicts.js";
@@ -124,6 +125,7 @@ function health() {
 async function slowly() {
   state.site = await site();
   showSite($("site"), state.site);
+  await showFull($("full"));
 }
 
 // On a narrow screen what is chosen stands in place of the lists.

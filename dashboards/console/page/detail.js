@@ -1,10 +1,11 @@
 // One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
 import { labels } from "./actions.js";
 import { el, metricName, num, time, words } from "./dom.js";
+import { drawn, reach } from "./filling.js";
 import { machineLink, ruleLink, seriesLink } from "./place.js";
 import { plot, update } from "./update.js";
 
-export function showDetail(place, { novelty, explanation, series, span, zone }, zoom, rezoom) {
+export function showDetail(place, { novelty, explanation, series, span, full, zone }, zoom, rezoom) {
   const levels = [1, 4, 16].map((level) => {
     const button = el("button", { type: "button", "aria-pressed": level === zoom, title: `${level * 120} windows` }, `${level}×`);
     button.addEventListener("click", () => rezoom(level));
@@ -17,18 +18,19 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
   update(place, `novelty ${novelty._id} ${zoom}`,
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
     el("p", { class: "where" }, where, badge, " ", el("a", { href: seriesLink(novelty["host.name"], novelty.metric, 1, span[1]) }, "the series"), " · ", el("a", { href: machineLink(novelty["host.name"]) }, "the machine"), " · ", el("a", { href: ruleLink(novelty["host.name"], novelty.metric) }, "a rule for it")),
-    plot(series, { span, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, of: novelty, name: metricName(novelty.metric) }),
+    plot(series, { span: reach(span, drawn(series, full)), ahead: full, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, of: novelty, name: metricName(novelty.metric) }),
     said,
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),
       ...explanation.details.map((text) => el("p", {}, text)),
-      ...(novelty.state_score && novelty.kind !== "absence" && !novelty.metric.startsWith("logs") ? [el("p", {}, `Distance from what was normal before: ${num(novelty.state_score, 3)} of 100.`)] : []),
+      ...(novelty.state_score && !["absence", "exhaustion"].includes(novelty.kind) && !novelty.metric.startsWith("logs") ? [el("p", {}, `Distance from what was normal before: ${num(novelty.state_score, 3)} of 100.`)] : []),
       ...bars("Evidence, nats", explanation.evidence),
       ...bars("Influencers", explanation.influencers)),
   );
 }
 
-function bars(title, pairs) {
+function bars(title, all) {
+  const pairs = all.filter(([, value]) => value);
   if (!pairs.length) return [];
   const most = Math.max(...pairs.map(([, value]) => Math.abs(value))) || 1;
   const lines = pairs.slice(0, 12).flatMap(([name, value]) => {

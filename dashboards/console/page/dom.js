@@ -10,8 +10,8 @@ export function el(tag, attributes = {}, ...children) {
 // Text from outside within a sentence: a mark in it that turns the direction of writing ends with it.
 export const foreign = (text) => el("bdi", {}, text);
 
-// Verdicts on a machine as a whole have a metric of their own.
-export const metricName = (metric) => (metric === "_machine" ? "all metrics" : metric);
+// Verdicts on a machine as a whole, beside peers and on when a metric is full have metrics of their own (`shown_metric` in Python).
+export const metricName = (metric) => (metric === "_machine" ? "all metrics" : metric.startsWith("_peers.") ? `${metric.slice(7)} beside peers` : metric.endsWith("~full") ? `${metric.slice(0, -5)} until full` : metric);
 
 export function svg(tag, attributes = {}, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -67,5 +67,5 @@ export const when = (ms, short = false) => el("time", { datetime: new Date(ms).t
 export const brief = (ms, now) => (Math.abs(now - ms) < 43200000 ? clock.format(ms) : day.format(ms));
 export const words = (name) => name.replaceAll("_", " ");
 
-export const NOVEL = ["anomaly", "state_change", "new_normal", "absence", "recovered"];
+export const NOVEL = ["anomaly", "state_change", "new_normal", "absence", "exhaustion", "outlier", "recovered"];
 export const KINDS = [...NOVEL, "learning", "normal"];

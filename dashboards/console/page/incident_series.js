@@ -28,7 +28,10 @@ export function seriesOf({ incident, series, span, step, over, now }, places) {
 
 const part = (...inside) => el("section", { class: "of-incident series" }, ...inside);
 
-// A machine that sent nothing first, then the one where it probably began, then by onset; within a machine in the order given.
+const workloadOf = (incident, machine) => incident.machines?.find((it) => it.entity === machine)?.workload;
+
+// A machine that sent nothing first, then the one where it probably began, then by onset, each followed by the other replicas
+// of its workload; within a machine in the order given.
 function byMachine(incident, series) {
   const found = new Map();
   for (const each of series) found.set(each.entity, [...(found.get(each.entity) ?? []), each]);
@@ -36,18 +39,21 @@ function byMachine(incident, series) {
   const silent = (rows) => rows.some((each) => each.kind === "absence" && each.metric === "_machine");
   const onset = (rows) => Math.min(...rows.map((each) => each.since));
   const rank = ([machine, rows]) => [silent(rows) ? 0 : 1, machine === origin ? 0 : 1, onset(rows)];
-  return [...found].sort((a, b) => rank(a).map((each, i) => each - rank(b)[i]).find((each) => each) ?? 0);
+  const sorted = [...found].sort((a, b) => rank(a).map((each, i) => each - rank(b)[i]).find((each) => each) ?? 0);
+  const whole = ([machine]) => workloadOf(incident, machine) ?? machine, order = [...new Set(sorted.map(whole))];
+  return sorted.sort((a, b) => order.indexOf(whole(a)) - order.indexOf(whole(b)));
 }
 
 function group(incident, machine, rows, axis, places) {
   const start = incident["event.start"], since = Math.min(...rows.map((each) => each.since));
   const ends = rows.map((each) => each.end ?? null), end = ends.includes(null) ? axis.over : Math.max(...ends);
-  const parent = places?.[machine];
+  const parent = places?.[machine], workload = workloadOf(incident, machine);
   const head = el("div", { class: "machine" },
     el("a", { href: machineLink(machine) }, foreign(machine)),
-    el("span", { class: "soft" }, ...(parent ? ["on ", foreign(parent), " · "] : []), since <= start ? "first" : `+${duration(since - start)}`),
+    el("span", { class: "soft" }, ...(workload ? ["of ", foreign(workload), " · "] : []), ...(parent ? ["on ", foreign(parent), " · "] : []), since <= start ? "first" : `+${duration(since - start)}`),
     bar(since, end, axis));
-  return [head, ...rows.map((each) => row(each, axis))];
+  const done = (incident.changes ?? []).filter((each) => !each.entity || each.entity === machine || each.entity === parent);
+  return [head, ...rows.map((each) => row(each, axis, done))];
 }
 
 // From when until when a machine was unusual, on the common axis.
@@ -59,11 +65,13 @@ function bar(since, end, { span }) {
   return el("span", { class: "lane", "aria-hidden": "true" }, mark);
 }
 
-function row(it, { span, step, over }) {
+// `done`: what was done before on its machine, on what that runs on, or to the whole site.
+function row(it, { span, step, over }, done) {
   const name = it.metric === "_machine" ? LABELS[it.kind] ?? "all metrics" : LABELS[it.metric] ?? metricName(it.metric);
   const shade = [(it.since - span[0]) / step, ((it.end ?? over) - span[0]) / step];
   const href = it._id ? noveltyLink(it._id) : seriesLink(it.entity, it.metric, 1, it.reported + AFTER_MS);
-  const plot = it.plot?.length ? band(it.plot, Math.ceil((span[1] - span[0]) / step), { shade }) : bar(it.since, it.end ?? over, { span });
+  const lines = done.map((each) => [(each.since - span[0]) / step, `${each["event.action"].replace("_", " ")}: ${each.message}`]);
+  const plot = it.plot?.length ? band(it.plot, Math.ceil((span[1] - span[0]) / step), { shade, lines }) : bar(it.since, it.end ?? over, { span });
   return el("a", { class: "row", href, "data-kind": it.kind },
     el("span", { class: "name" }, foreign(name)), el("b", { class: "change" }, foreign(it.change || words(it.kind))),
     el("span", { class: "values soft" }, foreign(it.values ?? "")), el("span", { class: "plot" }, plot));

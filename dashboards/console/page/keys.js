@@ -1,5 +1,5 @@
 // The keyboard: letters lead to pages and through lists; `?` shows them all.
-const LINES = ["#incidents .card > a", "#heat a.strip", "#rows tr", "#detail .onsets a", "#detail .multiples a", "#detail summary"];
+const LINES = ["#incidents .card > a", "#heat :is(a, button).strip", "#rows tr", "#detail .onsets a", "#detail .multiples a", "#detail summary"];
 
 export function keys(actions) {
   const help = document.getElementById("help");

@@ -1,7 +1,10 @@
 // The page of one machine: its incidents, its series with the most novel first, what is novel in its log.
 import { ask } from "./ask.js";
+import { changesOf, known, listed, saidOf } from "./changes.js";
 import { sign } from "./chart.js";
 import { duration, el, foreign, local, metricName, num, time, when, words } from "./dom.js";
+import { fillingBand } from "./filling.js";
+import { fullRow } from "./full.js";
 import { spark } from "./heat.js";
 import { since, stateText } from "./incident_words.js";
 import { incidentLink, noveltyLink, seriesLink } from "./place.js";
@@ -11,13 +14,17 @@ import { update } from "./update.js";
 export async function openMachine(place, name, current) {
   try {
     const found = await ask("/api/machine", { name });
-    if (current()) showMachine(place, name, found);
+    if (!current()) return;
+    showMachine(place, name, found, known(name));
+    if (found.last === null) return;
+    const changes = await changesOf(name, found.span);
+    if (current()) showMachine(place, name, found, changes);
   } catch (error) {
     if (current()) place.replaceChildren(el("p", { class: "hint" }, `This machine cannot be shown: ${error.message}. It is asked for again by itself.`));
   }
 }
 
-function showMachine(place, name, found) {
+function showMachine(place, name, found, changes) {
   const head = el("h2", {}, foreign(name));
   if (found.last === null && !found.incidents.length) {
     update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, `Nothing is known of a machine with this name: no window of it has ended yet${found.missing ? ", or what the detector believes is not known here" : ""}. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry.`));
@@ -27,7 +34,7 @@ function showMachine(place, name, found) {
   update(place, `machine ${name}`,
     head, el("p", { class: "where" }, last),
     ...incidentCards(found.incidents, found.now, "Incidents", found.most.incidents),
-    ...series(name, found), ...logs(found));
+    ...filling(name, found), ...listed(changes, name), ...series(name, found, changes.changes), ...logs(found));
 }
 
 export function incidentCards(incidents, now, title, most = Infinity) {
@@ -39,12 +46,19 @@ export function incidentCards(incidents, now, title, most = Infinity) {
   return [head, el("div", { class: "onsets of-incidents" }, ...rows), ...(incidents.length < most ? [] : [el("p", { class: "soft" }, `Those that go on and the newest others, ${most} at most, are listed.`)])];
 }
 
-function series(name, { series: list, series_count: count, sparks, span, missing }) {
+function filling(name, { filling: list, series: rows, sparks, span }) {
+  if (!list.length) return [];
+  const plot = (it) => fillingBand(rows.find((each) => each.metric === it.metric)?.spark ?? [], sparks, span, it);
+  return [el("h3", {}, "What is filling"), el("div", { class: "onsets full" }, ...list.map((it) => fullRow(name, it.metric, it, [], plot(it))))];
+}
+
+function series(name, { series: list, series_count: count, sparks, span, missing }, changes) {
   const title = el("h3", {}, "Series: what goes on first, then the most novel");
   const quiet = missing ? [el("p", { class: "soft" }, `What the detector believes is not known here (${missing}), so quiet series are missing: Elasticsearch stores their windows around incidents only, unless the pipeline runs with detector.emit = all.`)] : [];
   if (!list.length) return [title, el("p", { class: "soft" }, "None."), ...quiet];
+  const lines = changes.map((it) => [(sparks * (it.since - span[0])) / (span[1] - span[0]), saidOf(it)]);
   const rows = list.map((it) => el("a", { href: seriesLink(name, it.metric) },
-    el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks),
+    el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks, lines),
     el("span", { class: "n" }, quantity(it.actual, it)),
     el("span", { class: "line-of-facts" }, el("span", { class: "kind", "data-kind": it.open_since ? "anomaly" : it.kind }, standing(it)), usual(it))));
   const more = count > list.length ? [el("p", { class: "soft" }, `The first ${list.length} of about ${count.toLocaleString("en")} are listed.`)] : [];
@@ -59,7 +73,7 @@ function standing(it) {
 
 function usual(it) {
   const known = band(it);
-  return known ? el("span", { class: "soft" }, ` usual ${known}`) : "";
+  return known ? el("span", { class: "soft" }, ` ${it.metric.startsWith("_peers.") ? "its peers suggest" : "usual"} ${known}`) : "";
 }
 
 function logs({ logs: list, most }) {

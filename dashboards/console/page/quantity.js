@@ -2,8 +2,8 @@
 // what a counter counts by the second, and bytes where the metric's name says so.
 import { num } from "./dom.js";
 
-const BYTES = /(^|[._])bytes([._{]|$)/;
-const STORAGE = /^(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|$)|^process\.rss_/; // bytes if they are large
+const BYTES = /(^|[._])bytes([._{~]|$)/;
+const STORAGE = /^(?:_peers\.)?(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|~|$)|^process\.rss_/; // bytes if they are large
 
 export function quantity(value, { metric = "", metric_kind: kind = "gauge" }, digits = 4) {
   if (value === null || value === undefined) return "–";

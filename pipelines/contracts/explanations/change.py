@@ -6,6 +6,7 @@ from pipelines.contracts.quantities.words import Scale, number
 
 MULTIPLE, MOST = 1.5, 1000.0
 """A value between so many times the usual one is written as a multiple, such as "3.8 ×"; others as "from → to"."""
+_USUAL = " the usual"
 
 
 def changed(actual: float | None, typical: float | None, kind: str = "gauge", metric: str = "") -> str:
@@ -27,6 +28,17 @@ def changed(actual: float | None, typical: float | None, kind: str = "gauge", me
     if typical is None:
         return f"unusual at {Scale(None, kind, abs(actual), metric)(actual)}"
     if kind != "ratio" and typical > 0 and MULTIPLE <= actual / typical <= MOST:
-        return f"{number(actual / typical, digits=2)} × the usual"
+        return f"{number(actual / typical, digits=2)} ×{_USUAL}"
     text = Scale(actual - typical, kind, max(abs(actual), abs(typical)), metric).step(typical, actual)
     return text if "→" in text else f"unusual at {text}"
+
+
+def beside_peers(actual: float | None, typical: float | None, kind: str = "gauge", metric: str = "") -> str:
+    """How much a value differs from what those of the machine's peers suggest.
+
+    >>> beside_peers(62.0, 20.0), beside_peers(0.71, 0.6, "ratio")
+    ('3.1 × what its peers suggest', '60 → 71 %, unlike its peers')
+    """
+    text = changed(actual, typical, kind, metric)
+    times = text.removesuffix(_USUAL)
+    return f"{text}, unlike its peers" if times == text else f"{times} what its peers suggest"

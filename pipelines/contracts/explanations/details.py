@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.contracts.explanations.facts import Facts, ranked
 from pipelines.contracts.quantities.words import number
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, PEERS
 
 _CHANNELS = {
     "point": "the value itself",
@@ -21,6 +21,7 @@ _CHANNELS = {
     "severity": "an unusual mix of severities",
 }
 _JOINED = {"point": "its most unusual metric", "window": "all its metrics on average"}
+_PEERS = {"point": "its distance from its peers"}
 _EXPERTS = {
     "level": "its recent level",
     "log_level": "its recent level on a logarithmic scale",
@@ -47,6 +48,10 @@ def _chance(facts: Facts) -> str:
     scored = "" if score is None else f"Score {number(score)} of 100. "
     if probability is None or facts.kind == "recovered":
         return scored.strip()
+    if facts.kind == "exhaustion":
+        median = facts.number("full_median")
+        halfway = "" if median is None else f"It is full before {facts.instant(int(median))} as likely as after."
+        return f"{scored}{halfway}".strip()
     often = (
         "practically never"
         if probability < _NEVER
@@ -58,7 +63,8 @@ def _chance(facts: Facts) -> str:
 
 
 def _evidence(facts: Facts) -> str:
-    names = _JOINED if facts.metric == JOINED else _CHANNELS
+    beside = _PEERS if facts.metric.startswith(PEERS) else _CHANNELS
+    names = _JOINED if facts.metric == JOINED else beside
     strong = [(names.get(name, name), nats) for name, nats in facts.evidence.items() if nats >= _LEAST_NATS]
     parts = ", ".join(f"{name} ({nats:.1f} nats)" for name, nats in strong)
     return f"Evidence: {parts}." if parts else ""
@@ -77,7 +83,7 @@ def _expectation(facts: Facts) -> str:
 
 
 def _shares(facts: Facts) -> str:
-    top = ranked(facts.novelty.get("influencers"))
+    top = [] if facts.metric.startswith(PEERS) else ranked(facts.novelty.get("influencers"))
     return "Shares: " + ", ".join(f"{name} {share:.0%}" for name, share in top) + "." if top else ""
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pipelines.contracts.quantities.words import Scale, duration, instant, listed
-from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.contracts.records.novelty import QUIET_KINDS, sent_metric
 
 _ABSURD = 4.0
 """The widest band that is shown, in multiples of the largest of: typical value, actual value, range of all values."""
@@ -88,7 +88,7 @@ class Facts:
         kind = str(self.novelty.get("metric_kind", "gauge"))
         width = self.band[1] - self.band[0] if self.band else None
         every = [*(self.band or ()), self.number("actual") or 0.0, self.number("typical") or 0.0]
-        return Scale(width, kind, max(map(abs, every)), self.metric)
+        return Scale(width, kind, max(map(abs, every)), sent_metric(self.metric))
 
     @property
     def window(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.contracts.explanations.facts import Facts
+from pipelines.contracts.explanations.full import will_be_full
 from pipelines.contracts.quantities.words import Scale, duration, listed
+from pipelines.contracts.records.novelty import UNTIL_FULL
 
 _FEW, _MANY = 30, 100
 """With fewer values than the first, the text says that little is known; from the second on it mentions records."""
@@ -142,7 +144,7 @@ def _frozen(facts: Facts) -> str:
 
 def _young(facts: Facts) -> str:
     values, watched = facts.context.get("values"), facts.context.get("watched", 0.0)
-    if values is None or values >= _FEW:
+    if values is None or values + facts.context.get("inherited", 0.0) >= _FEW:
         return ""
     return f"Little is known of it yet: {values:.0f} values in {duration(watched)}."
 
@@ -181,8 +183,20 @@ def _absence(facts: Facts) -> list[str]:
     return [f"{_subject(facts)} has sent nothing{facts.from_onset}."]
 
 
+def _exhaustion(facts: Facts) -> list[str]:
+    times = [facts.number(f"full_{name}") for name in ("earliest", "latest")]
+    earliest, latest = (None if time is None else int(time) for time in times)
+    said = int(facts.number("@timestamp") or 0)
+    subject = _subject(facts).replace(UNTIL_FULL, "")
+    actual = facts.number("actual")
+    now = "" if actual is None else f"It is at {facts.scale(actual)}."
+    return [f"{subject} {will_be_full(said, earliest, latest, None, facts.zone)}.", now]
+
+
 def _recovered(facts: Facts) -> list[str]:
     subject, actual, typical = _subject(facts), facts.number("actual"), facts.number("typical")
+    if UNTIL_FULL in subject:
+        return [f"{subject.replace(UNTIL_FULL, '')} has room again, or fills more slowly."]
     what = "sends again" if facts.context.get("absent") else "is normal again"
     recovery = f"{subject} {what}{facts.after()}"
     if actual is None or typical is None:
@@ -191,6 +205,9 @@ def _recovered(facts: Facts) -> list[str]:
 
 
 def _quiet(facts: Facts) -> list[str]:
+    if facts.metric.endswith(UNTIL_FULL):
+        subject = _subject(facts).replace(UNTIL_FULL, "")
+        return [f"{subject} has another bound, or none, since settings were changed.", facts.course()]
     learning = "What is usual is still being learned." if facts.kind == "learning" else ""
     return [_value_and_usual(facts), learning, facts.course()]
 
@@ -200,6 +217,7 @@ _BY_KIND: dict[str, Callable[[Facts], list[str]]] = {
     "state_change": _change,
     "new_normal": _new_normal,
     "absence": _absence,
+    "exhaustion": _exhaustion,
     "recovered": _recovered,
     "normal": _quiet,
     "learning": _quiet,

@@ -10,7 +10,7 @@ from pipelines.contracts.records.news import News
 from pipelines.contracts.records.novelty import Novelty
 from pipelines.contracts.records.rule import Rule
 from pipelines.contracts.records.series_state import SeriesState
-from pipelines.contracts.records.site_messages import ALL_INPUTS, Acknowledgement, Placement, Silence
+from pipelines.contracts.records.site_messages import ALL_INPUTS, Acknowledgement, InferredPlacement, Placement, Silence
 from pipelines.contracts.records.telemetry import Telemetry
 
 ALL = (
@@ -25,6 +25,7 @@ ALL = (
     Rule,
     Label,
     Placement,
+    InferredPlacement,
     Acknowledgement,
     Change,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Change",
     "Features",
     "Incident",
+    "InferredPlacement",
     "Label",
     "Log",
     "LogFeatures",

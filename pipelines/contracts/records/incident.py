@@ -23,6 +23,11 @@ class AffectedMachine(Record):
     """One machine of an incident."""
 
     entity: Keyword = Field(description="the machine")
+    workload: Keyword | None = Field(
+        None,
+        description="what it is a replica of, such as the deployment of a pod as `namespace/name`; absent: of nothing "
+        "that is known",
+    )
     since: Instant = Field(description="when it began to be novel")
     series: int = Field(description="number of its series that were novel")
     record_score: int = Field(description="highest score of its novelties, rounded")
@@ -99,7 +104,11 @@ class Incident(Record):
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id",)
-    also_found_as: ClassVar[Mapping[str, str]] = {"host.name": "machines.entity", "metric": "metrics.metric"}
+    also_found_as: ClassVar[Mapping[str, str]] = {
+        "host.name": "machines.entity",
+        "k8s.workload.name": "machines.workload",
+        "metric": "metrics.metric",
+    }
     """Names under which Elasticsearch also finds fields: those of novelties, so that one filter selects both."""
 
     id: str = Field(alias="event.id", description="identity: a hash of the novelty that was reported first")

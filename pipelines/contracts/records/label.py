@@ -11,6 +11,9 @@ from pipelines.contracts.records.novelty import JOINED
 
 LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
 
+WEIGHED = ("false_alarm", "true")
+"""The labels that change what evidence counts; the others accept a level."""
+
 
 class Label(Record):
     """An operator's judgement of a novelty: the `labels` topic (JSON), kept for evaluation; see docs/rules.md.

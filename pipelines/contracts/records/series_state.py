@@ -42,3 +42,11 @@ class SeriesState(Record):
     regimes: list[float] | None = Field(
         None, description="level of each regime that the series is known in: the mean of its latest values in it"
     )
+    full_earliest: Instant | None = Field(
+        None,
+        description="of a series with a bound: when it is full at the earliest; that and `full_latest` hold it with "
+        "95 %; see time-to-full.md",
+    )
+    full_median: Instant | None = Field(None, description="the median of when it is full")
+    full_latest: Instant | None = Field(None, description="when it is full at the latest; absent: perhaps never")
+    full_rate: Finite | None = Field(None, description="the slope from which that follows, units per hour")

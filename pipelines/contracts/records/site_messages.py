@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from engine.columns.replicas import replicas_of
 from engine.spec.record import Date, Keyword, Prose, Record
 
 MOST_DEPENDENCIES = 500
@@ -41,12 +42,37 @@ class Placement(Record):
     moved: Date | None = Field(
         None, description="event time of that move, if what else it depends on was said since; absent: `@timestamp`"
     )
+    workload: Keyword | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="what it is a replica of, such as the deployment of a pod as `namespace/name`; absent: what its "
+        "name says, if Kubernetes or Swarm generated it",
+    )
     time: Date = Field(alias="@timestamp", description="event time from which on it holds")
 
     @property
     def effective_from(self) -> int:
         """The event time from which on it holds, epoch milliseconds."""
         return self.time
+
+    @property
+    def replica_of(self) -> str | None:
+        """The workload; if none is said, what `replicas_of` reads from the name.
+
+        >>> Placement(entity="shop/cart-7d4b9c6f5-x2x7p", time=1_767_571_200_000).replica_of
+        'shop/cart'
+        """
+        return self.workload or replicas_of(self.entity)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the machine has no place any more.
+
+        >>> Placement(entity="web", time=1_767_571_200_000).is_empty
+        True
+        """
+        return not (self.parent or self.depends_on or self.workload)
 
     @property
     def moved_at(self) -> int:
@@ -61,6 +87,40 @@ class Placement(Record):
         ('host', 'db')
         """
         return tuple(name for name in dict.fromkeys((self.parent, *self.depends_on)) if name)
+
+
+class InferredPlacement(Placement):
+    """A machine's place as telemetry tells it: the `places` topic (JSON), which the job of this name writes.
+
+    What `Placement` says of the machine counts before it. One that says nothing: the machine has not been heard of for
+    long, or no longer where it is.
+    """
+
+
+def together(said: Placement | None, inferred: Placement | None) -> Placement:
+    """One placement of what people say and what telemetry tells, one of which there is.
+
+    What people say counts, each thing by itself, until they take it back: then they no longer say it.
+
+    >>> said = Placement(entity="web", depends_on=["db"], time=1_767_571_200_000)
+    >>> both = together(said, InferredPlacement(entity="web", parent="n1", depends_on=["x"], time=1_767_571_300_000))
+    >>> both.parent, both.depends_on
+    ('n1', ['db'])
+    """
+    if said is None or inferred is None:
+        found = said or inferred
+        assert found is not None
+        return found
+    on = said if said.parent else inferred
+    return Placement(
+        entity=said.entity,
+        parent=on.parent,
+        depends_on=said.depends_on or inferred.depends_on,
+        moved_from=on.moved_from,
+        moved=on.moved_at if on.moved_from else None,
+        workload=said.workload or inferred.workload,
+        time=max(said.time, inferred.time),
+    )
 
 
 class Acknowledgement(Record):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from engine.spec.record import Finite, Instant, Keyword, Record
+from engine.spec.record import Finite, Instant, Keyword, Record, Without
+
+RESERVED = Without(
+    r"^_(machine|living)\n*$|^_peers\.|~full\n*$",
+    "reserved for verdicts: `_machine`, `_living`, `_peers.` at the beginning, `~full` at the end",
+)
+"""The names of metrics that no agent may send, as what the detector says has them: they would be taken for one."""
 
 MetricKind = Literal["gauge", "counter", "rate", "count", "latency", "ratio"]
 
@@ -18,7 +24,7 @@ class Telemetry(Record):
 
     time: Instant = Field(alias="@timestamp", description="event time: when the value was read")
     entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine")
-    metric: Keyword = Field(
+    metric: Annotated[Keyword, RESERVED] = Field(
         min_length=1, max_length=1_024, description="the metric, with the instance: disk.used{path=/}"
     )
     value: Finite = Field(description="the value read")

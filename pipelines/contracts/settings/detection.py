@@ -6,7 +6,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipelines.contracts.setting_types import Duration, Families, Length, Number, SeriesGlobs, TimeZone, Whole
+from engine.spec.duration import duration_ms
+from pipelines.contracts.setting_types import (
+    Bounds,
+    Days,
+    Duration,
+    Families,
+    Length,
+    Number,
+    SeriesGlobs,
+    TimeZone,
+    Whole,
+)
+from pipelines.contracts.settings.input import Labels
 from pipelines.contracts.settings.section import Section
 
 
@@ -42,12 +54,39 @@ class DetectorSettings(Section):
         description="with `context`: globs `machine/metric` of series of which all windows are written, separated by "
         "commas; `?` also stands for a comma",
     )
+    forget: Days = Field(
+        "7d",
+        description="a series without a sample for so long in event time, and for three times its longest pause so "
+        "far, is forgotten: it leaves the state of all jobs and the state view; a sample of it that comes later begins "
+        "it anew",
+    )
     timezone: TimeZone = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
     family: Families = Field(
         {},
         description="model family of metrics, by glob of the metric: `mixture`, `count`, `ratio` or `categorical`; the "
         "first glob that matches applies; the detector chooses for all other metrics; see model.md",
     )
+    bounds: Bounds = Field(
+        {},
+        description="bounds of metrics, by glob of the metric, from empty to full: `0..100`, `100..0`, `..0` (what is "
+        "left), `..time` (the value is the time at which it is full), or `none`; with `@14d` told so long before; "
+        "the first glob that matches applies, then those of well-known names; see time-to-full.md",
+    )
+    peers_by: Labels = Field(
+        "role,service.name,service,app",
+        description="labels of metrics that say which machines do the same work: those with the same value are peers, "
+        "the first label that a metric has counts; replicas of a workload are peers whatever their labels, and without "
+        "such a label machines whose names differ in numbers only; nothing: names alone; see peers.md",
+    )
+    full_within: Length = Field(
+        "1d",
+        description="that a series with a bound will be full is told when that is within so long, with 95 % certainty",
+    )
+
+    @property
+    def full_within_ms(self) -> int:
+        """`full_within` in milliseconds."""
+        return duration_ms(self.full_within)
 
 
 class IncidentSettings(Section):

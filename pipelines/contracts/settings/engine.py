@@ -19,7 +19,11 @@ class EngineSettings(Section):
         description="shards of each job's keyed state; `newnormal savepoint restore --shards` changes it later",
     )
     cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark; a cluster has its own number")
-    trigger: Duration = Field("200ms", description="shortest time between the starts of two micro-batches")
+    trigger: Duration = Field(
+        "200ms",
+        description="shortest time between the starts of two micro-batches; twice as long for "
+        "normalizers, extractor and templates, whose input never pauses",
+    )
     max_records: Whole = Field(
         2_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads columnar topics"
     )

@@ -87,6 +87,11 @@ class InputSettings(BaseModel):
         "service.name",
         description="labels that may name the machine; the first one that a sample has does",
     )
+    pods: bool = Field(
+        True,
+        description="whether samples and log lines that name a pod of Kubernetes are of the machine `namespace/pod`, "
+        "whichever label of `machine` they have, and kube-state-metrics' of a workload of `namespace/workload`",
+    )
     default_machine: Machines = Field(
         "",
         description="the machine of a sample or log line that names none: a name, or `topic=name` (globs of topics, of "

@@ -19,6 +19,7 @@ from pipelines.contracts.settings.logins.kafka import contradictions as kafka_co
 from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.notify import contradictions as notify_contradictions
 from pipelines.contracts.settings.scores import contradictions as scores_contradictions
+from pipelines.contracts.settings.servers import ElasticsearchSettings
 from pipelines.contracts.settings.spark import contradictions as spark_contradictions
 from pipelines.contracts.settings.state_folder import SITE_FILE
 from pipelines.contracts.settings.tree import Settings
@@ -101,9 +102,7 @@ def _contradictions(settings: Settings, overrides: dict[str, Any]) -> setting_er
     if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
         wrong["window.every"] = (what, f"a divisor of the size, at least size / {_MOST_SLICES}")
-    if settings.elasticsearch.incidents == settings.elasticsearch.index:
-        what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
-        wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
+    wrong |= _one_index_for_two(settings.elasticsearch)
     for name, who in _SERVERS.items():
         wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
@@ -113,6 +112,19 @@ def _contradictions(settings: Settings, overrides: dict[str, Any]) -> setting_er
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place
     return {name: (what, place(name, overrides, os.environ), accepted) for name, (what, accepted) in wrong.items()}
+
+
+def _one_index_for_two(elastic: ElasticsearchSettings) -> dict[str, tuple[str, str]]:
+    """Names of indices that would hold documents of two kinds: what, and what is accepted."""
+    wrong: dict[str, tuple[str, str]] = {}
+    names = {elastic.index: "elasticsearch.index"}
+    for field in ("incidents", "changes"):
+        name = getattr(elastic, field)
+        if name in names:
+            what = f"elasticsearch.{field} = {name!r}, as {names[name]}"
+            wrong[f"elasticsearch.{field}"] = (what, "another name: verdicts, incidents, changes each have indices")
+        names[name] = f"elasticsearch.{field}"
+    return wrong
 
 
 def _mixed(settings: Settings) -> str | None:

@@ -74,6 +74,7 @@ class ElasticsearchSettings(Section):
     incidents: Index = Field(
         "incidents", description="the same for incidents: alias and first part of the names of their indices"
     )
+    changes: Index = Field("changes", description="the same for changes of the site, which all versions share")
     refresh: Duration = Field("500ms", description="time until a new document can be found by a search")
     user: OneLine = Field("", description="user of Elasticsearch, with a password. See security.md")
     password: Secret = Field(SecretStr(""), description="password of `elasticsearch.user`; a file is better")

@@ -57,6 +57,14 @@ class ArchiveSettings(Section):
     every: Length = Field("1m", description="time between two writes to the archive; longer: fewer and larger files")
 
 
+class TopologySettings(Section):
+    infer: bool = Field(
+        True,
+        description="whether telemetry says what machines run on, what they are replicas of and what they call, where "
+        "no person says it (`newnormal topology`)",
+    )
+
+
 class Settings(BaseSettings):
     """All settings; they are validated together before anything starts."""
 
@@ -77,6 +85,7 @@ class Settings(BaseSettings):
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
     incidents: IncidentSettings = IncidentSettings()
+    topology: TopologySettings = TopologySettings()
     input: InputSettings = InputSettings()
     gateway: GatewaySettings = GatewaySettings()
     buffer: BufferSettings = BufferSettings()
@@ -170,6 +179,11 @@ class Settings(BaseSettings):
     def incident_index(self) -> str:
         """First part of the names of the indices of incidents that the version writes."""
         return self.incident_alias + self._names.suffix
+
+    @property
+    def change_alias(self) -> str:
+        """The alias of changes, and first part of the names of their indices: all versions have the same changes."""
+        return self.namespace + self.elasticsearch.changes
 
     @property
     def owner(self) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elasticsearch import NotFoundError
+from elasticsearch import AuthorizationException, NotFoundError
 
 from engine.spec.record import Record
-from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.elasticsearch_client import reason
+from pipelines.contracts.records import Change, Incident, Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.settings import Settings
 from pipelines.doctor.context import Context
@@ -60,18 +61,34 @@ _SEVERAL = _kind(
     "`newnormal promote` of the version that readers are to see; a repetition completes it",
 )
 
+_FORBIDDEN = _kind(
+    "CHANGES_NOT_STORED",
+    Severity.AT_RISK,
+    "the account lacks privileges for the indices of changes: the sink stores verdicts and incidents only",
+    "give the account the index privileges `manage`, `read`, `write` and `view_index_metadata` for them (security.md)",
+)  # fmt: skip
+
 
 def stored(settings: Settings) -> tuple[tuple[str, str, type[Record]], ...]:
     """What the sink stores: alias, first part of the indices' names, and type of the records."""
     return (
         (settings.alias, settings.index, Novelty),
         (settings.incident_alias, settings.incident_index, Incident),
+        (settings.change_alias, settings.change_alias, Change),
     )
 
 
 def indices(context: Context) -> list[Finding]:
     """Finds blocked indices, other mappings, and a template that is missing or not ours."""
-    return [finding for _, base, record in stored(context.settings) for finding in _of(context, base, record)]
+    findings: list[Finding] = []
+    for _, base, record in stored(context.settings):
+        try:
+            findings += _of(context, base, record)
+        except AuthorizationException as error:
+            if record is not Change:
+                raise
+            findings.append(Finding(_FORBIDDEN, reason(error), f"{base}*"))
+    return findings
 
 
 def _of(context: Context, base: str, record: type[Record]) -> Iterator[Finding]:
@@ -128,20 +145,28 @@ def _type(field: dict[str, Any]) -> str:
 
 def aliases(context: Context) -> list[Finding]:
     """Finds aliases that show nothing although there are documents, or more than one version, or are an index."""
-    findings = []
-    client, first = context.elasticsearch, context.settings
-    for alias, base, _ in stored(first):
+    findings: list[Finding] = []
+    for alias, base, record in stored(context.settings):
         try:
-            if alias in client.indices.get_alias(index=alias):
-                findings.append(Finding(_TAKEN, f"{alias!r} is an index, and cannot be an alias too", alias))
-                continue
-        except NotFoundError:
-            pass
-        shown = ReadAlias(client, alias).indices()
-        bases = sorted({name.rsplit("-", 1)[0] for name in shown})
-        if len(bases) > 1:
-            findings.append(Finding(_SEVERAL, f"it shows indices of {', '.join(bases)}", alias))
-        there = client.indices.get(index=",".join(Partition(base, 0).patterns), allow_no_indices=True)
-        if not shown and there:
-            findings.append(Finding(_NONE, f"it shows no index, though there is {min(there)}", alias))
+            findings += _shown(context, alias, base)
+        except AuthorizationException:
+            if record is not Change:
+                raise  # of changes `indices` says it
     return findings
+
+
+def _shown(context: Context, alias: str, base: str) -> Iterator[Finding]:
+    client = context.elasticsearch
+    try:
+        if alias in client.indices.get_alias(index=alias):
+            yield Finding(_TAKEN, f"{alias!r} is an index, and cannot be an alias too", alias)
+            return
+    except NotFoundError:
+        pass
+    shown = ReadAlias(client, alias).indices()
+    bases = sorted({name.rsplit("-", 1)[0] for name in shown})
+    if len(bases) > 1:
+        yield Finding(_SEVERAL, f"it shows indices of {', '.join(bases)}", alias)
+    there = client.indices.get(index=",".join(Partition(base, 0).patterns), allow_no_indices=True)
+    if not shown and there:
+        yield Finding(_NONE, f"it shows no index, though there is {min(there)}", alias)

@@ -15,12 +15,13 @@ from deploy.embedded.server_process import is_same_process
 from engine.kafka import continuation, retained
 from engine.spark import checkpoint_lock
 from engine.spark.checkpoint_layout import compare_layout
-from engine.spark.checkpoint_offsets import next_offsets
+from engine.spark.checkpoint_topics import standings
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
 from pipelines.jobs.chain import JOBS
+from pipelines.jobs.links import LINKS
 from pipelines.runtime import fingerprint
 
 _kind = subject("Jobs")
@@ -92,9 +93,8 @@ def continuations(context: Context) -> list[Finding]:
     outputs = {job.name: [each.topic for each in job.outputs if each != job.dead] for job in jobs}
     ledger, owner = settings.topic(topics.LEDGER), settings.owner
     found = _asked(lambda: continuation.check(context.bootstrap, owner, ledger, checkpoints, outputs))
-    needed = {name: next_offsets(checkpoints / name) for name in context.jobs}
-    setting = "engine.on_missing_offsets"
-    return found + _asked(lambda: retained.check(context.bootstrap, checkpoints, needed, "fail", setting))
+    stand = standings(checkpoints, {name: LINKS[name].reads(settings) for name in context.jobs})
+    return found + _asked(lambda: retained.check(context.bootstrap, checkpoints, stand, "fail", retained.ACCEPTED))
 
 
 def _asked(check: Callable[[], object]) -> list[Finding]:

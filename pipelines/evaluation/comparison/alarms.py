@@ -16,7 +16,7 @@ from pipelines.evaluation.truth import CALM
 OUTCOMES = ("new", "gone", "changed", "moved", "same")
 """What became of an alarm: only the second version has it, only the first, another kind, other windows, no change."""
 
-PRECEDENCE = ("anomaly", "state_change", "new_normal", "absence")
+PRECEDENCE = ("anomaly", "state_change", "new_normal", "absence", "exhaustion", "outlier")
 """An alarm has the last of these kinds that one of its verdicts has: the version's final word on it."""
 
 

@@ -69,6 +69,8 @@ _CALLED = {
     "state_change": "a change of state",
     "new_normal": "a new normal",
     "absence": "missing data",
+    "exhaustion": "full soon",
+    "outlier": "unlike its peers",
 }
 _DIGITS = 4
 

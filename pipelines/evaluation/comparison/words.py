@@ -18,6 +18,8 @@ _KINDS = {
     "state_change": "change of state",
     "new_normal": "new normal",
     "absence": "missing data",
+    "exhaustion": "full soon",
+    "outlier": "unlike its peers",
 }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from engine.spec.duration import iso
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.novelty import ALARM_KINDS
+from pipelines.contracts.records.novelty import ALARM_KINDS, PEERS
 from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.evaluation.comparison.alarms import matched
 from pipelines.evaluation.comparison.common import step_of
@@ -155,7 +155,10 @@ def labelled(times: pl.DataFrame, spans: Sequence[Span]) -> pl.Series:
     said = pl.DataFrame(rows, kinds, orient="row")
     numbered = times.select("entity", "metric", "low", "high").with_row_index("row")
     both = numbered.join(said, on="entity").filter(
-        (pl.col("metric") == pl.col("of")) | (pl.col("of") == EVERY) | (pl.col("metric") == EVERY),
+        (pl.col("metric") == pl.col("of"))
+        | (pl.col("metric").str.strip_prefix(PEERS) == pl.col("of"))
+        | (pl.col("of") == EVERY)
+        | (pl.col("metric") == EVERY),
         pl.col("low") <= pl.col("end"),
         (pl.col("high") > pl.col("start")) | (pl.col("low") >= pl.col("start")),
     )

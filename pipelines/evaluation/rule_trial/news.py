@@ -27,7 +27,7 @@ from pipelines.evaluation.rule_trial.stored import (
 
 _PAGE = 5_000
 _MORE = ("metric_kind", "template", "example", "reported_by", "probability")
-_OF_CONTEXT = ("values", "watched", "metrics")
+_OF_CONTEXT = ("values", "watched", "metrics", "inherited")
 _FIELDS: dict[str, Any] = {
     **SCHEMA,
     **dict.fromkeys(("metric_kind", "template", "example"), pl.String),

@@ -20,7 +20,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.globs import wildcard
 from pipelines.contracts.records import Incident, Rule
-from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
+from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS, UNTIL_FULL
 from pipelines.contracts.settings import Settings
 from pipelines.evaluation.comparison.reading import indexed
 from pipelines.evaluation.comparison.verdicts import SCHEMA, WINDOW, final
@@ -141,7 +141,8 @@ def _of_rule(rule: Rule) -> list[dict[str, Any]]:
         clauses.append({"wildcard": {"host.name": {"value": wildcard(rule.entity)}}})
     if rule.metric != "*":
         joined = [{"term": {"metric": JOINED}}]
-        clauses.append(any_of([{"wildcard": {"metric": {"value": wildcard(rule.metric)}}}, *joined]))
+        globs = (rule.metric, rule.metric + UNTIL_FULL)  # as `pipelines.jobs.detectors.rules.are_of`
+        clauses.append(any_of([*({"wildcard": {"metric": {"value": wildcard(glob)}}} for glob in globs), *joined]))
     limits = {name: limit for name, limit in (("gt", rule.above), ("lt", rule.below)) if limit is not None}
     if rule.report and not limits:
         return clauses

@@ -13,13 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.evaluation.rule_trial.changes import Changes, examples
 from pipelines.evaluation.rule_trial.stored import Stored
 from pipelines.evaluation.truth import Span
-from pipelines.jobs.detectors.rules import applied
+from pipelines.jobs.detectors.rules import applied, are_of
 from pipelines.jobs.detectors.rules_in_force import RuleInForce
 
 
@@ -64,6 +63,6 @@ def trial(
     withholds = rule.only is not None or bool(rule.min_change) or bool(rule.min_change_share)
     removes = rule.skip_result or (withholds and not rule.report)
     kept = found.alarms.filter(pl.col("metric") == JOINED, pl.col("outcome") != "gone").height
-    own = found.alarms.filter(pl.Series(matches(rule.metric, found.alarms["metric"])))
+    own = found.alarms.filter(pl.Series(are_of(rule, found.alarms["metric"])))
     fields = vars(found) | {"alarms": own, "examples": examples(own, first, stored.incidents)}
     return Trial(**fields, rule=rule, undecided=kept if removes else 0)

@@ -30,6 +30,8 @@ EVERY = 3_600_000
 _FINEST = 1e-6
 """Differences below this share of the typical value mean nothing."""
 
+_TIMES = ("full_earliest", "full_median", "full_latest")
+
 KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 COURSES = pl.Series([course.value or None for course in Course], dtype=pl.String)
 
@@ -43,6 +45,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "values": pl.Int64,
     "regime": pl.Int64,
     "regimes": pl.List(pl.Float64),
+    **dict.fromkeys(_TIMES, pl.Int64),
+    "full_rate": pl.Float64,
 }
 """The columns of `SeriesState`."""
 
@@ -65,7 +69,11 @@ class Belief(NamedTuple):
         upper: Upper bound of the band; NaN as above.
         values: Number of values that the model has learned from.
         regime: Number of the present regime.
-        back: True if the window ends an absence.
+        back: True if it must be said: the window ends an absence, or it is told when the series is full.
+        full_earliest: When the series is full at the earliest, epoch milliseconds; -1: it is not known.
+        full_median: The same for the median.
+        full_latest: The same at the latest.
+        full_rate: Units per hour; NaN: it is not known.
     """
 
     start: Ints
@@ -81,6 +89,10 @@ class Belief(NamedTuple):
     values: Array
     regime: Ints
     back: Flags
+    full_earliest: Ints
+    full_median: Ints
+    full_latest: Ints
+    full_rate: Array
 
     def at(self, rows: Ints) -> Belief:
         """Some of the rows."""
@@ -146,13 +158,13 @@ def latest(verdicts: list[SeriesBeliefs], others: list[pl.DataFrame]) -> pl.Data
 
     Args:
         verdicts: What is said, in order of time for each series.
-        others: Further records.
+        others: Further records; one without a kind says that the series was forgotten then, and deletes what was said.
     """
     frames = [*([_frame(verdicts)] if verdicts else []), *others]
-    if not frames:
-        return pl.DataFrame(schema=SCHEMA)
-    whole = pl.concat(frames).sort("window_end", maintain_order=True)
-    return whole.unique(("entity", "metric"), keep="last", maintain_order=True)
+    whole = pl.concat([pl.DataFrame(schema=SCHEMA), *frames], how="diagonal_relaxed")
+    whole = whole.sort("window_end", maintain_order=True)
+    last = whole.unique(("entity", "metric"), keep="last", maintain_order=True)
+    return last.with_columns(window_end=pl.when(pl.col("kind").is_not_null()).then("window_end"))
 
 
 def _frame(verdicts: list[SeriesBeliefs]) -> pl.DataFrame:
@@ -174,11 +186,13 @@ def _frame(verdicts: list[SeriesBeliefs]) -> pl.DataFrame:
             "values": belief.values.astype(np.int64),
             "regime": belief.regime,
             "regimes": [row or None for row in levels],
+            **{name: getattr(belief, name) for name in (*_TIMES, "full_rate")},
         },
         SCHEMA,
     )
     return frame.with_columns(
         *(pl.col(name).fill_nan(None) for name in numbers),
-        since=pl.when(pl.col("since") >= 0).then("since"),
+        *(pl.when(pl.col(name) >= 0).then(name).alias(name) for name in ("since", *_TIMES)),
+        full_rate=pl.col("full_rate").fill_nan(None),
         regime=pl.when(pl.col("regimes").is_not_null()).then("regime"),
     )

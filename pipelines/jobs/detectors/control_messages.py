@@ -19,15 +19,18 @@ from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
 from pipelines.jobs.detectors.rules_in_force import RuleInForce, begins, standing
+from pipelines.jobs.detectors.said_ends import SaidEnds
 from pipelines.jobs.operator_messages import accepted
 
 _NOTE = "notices"
+_RECORDED = 86_400_000
+_COLUMNS = ("rule", "label", "change")
 R = TypeVar("R", Rule, Label)
 log = structlog.get_logger()
 
 
 class ControlMessage(Record):
-    """A rule or a label on its way to the shards."""
+    """A rule, a label, or a change that ends machines, on its way to the shards."""
 
     identity: ClassVar[tuple[str, ...]] = ("window_end",)
 
@@ -35,14 +38,26 @@ class ControlMessage(Record):
     """Event time. It has the name of the event-time column of the features, because both are inputs of one job."""
     rule: str | None = None
     label: str | None = None
+    change: str | None = None
+    came: Instant | None = None
+    """When Kafka took the message in."""
 
 
 @dataclass(frozen=True)
 class LabelDue:
-    """A label, and the event time (epoch milliseconds) of its effect: after the windows that end up to then."""
+    """A label, and the event times (epoch milliseconds) of its effects: after the windows that end up to then.
+
+    Attributes:
+        label: The label.
+        takes_effect: When it takes effect. If that is before the watermark, windows are judged again.
+        beside: When it takes effect on what is said beside peers, of which nothing is judged again: not before Kafka
+            took it in, which the watermark has not passed when it is read. So a replay finds the same. A label of more
+            than `_RECORDED` before it came is one of recorded data, whose times have nothing to do with Kafka's.
+    """
 
     label: Label
     takes_effect: int
+    beside: int = -1
 
 
 @dataclass
@@ -57,34 +72,45 @@ class ControlMessages:
         late: When versions of rules arrived that came too late, by their JSON, epoch milliseconds: they count as given
             then.
         labels: The labels, with the event time of their effect.
+        ends: Which machines were ended on purpose; those that came with this micro-batch are new.
     """
 
     state: ShardState
     versions: list[tuple[int, Rule]] = field(init=False)
     late: dict[str, int] = field(init=False)
     labels: list[LabelDue] = field(init=False)
+    ends: SaidEnds = field(init=False)
 
     def __post_init__(self) -> None:
         kept = self.state.notes.get(_NOTE, {})
         self.versions = [(start, rule) for start, text in kept.get("rules", []) for rule in _kept(Rule, text)]
         self.late = {text: at for at, text in kept.get("late", [])}
-        self.labels = [LabelDue(label, at) for at, text in kept.get("labels", []) for label in _kept(Label, text)]
+        self.labels = [
+            LabelDue(label, at, beside[0] if beside else at)
+            for at, text, *beside in kept.get("labels", [])
+            for label in _kept(Label, text)
+        ]
+        self.ends = SaidEnds(kept, self.state)
 
-    def take(self, news: pl.DataFrame, base: int, before: int) -> tuple[list[tuple[int, Rule]], list[LabelDue]]:
+    def take(
+        self, news: pl.DataFrame, base: int, before: int, now: int
+    ) -> tuple[list[tuple[int, Rule]], list[LabelDue]]:
         """Adds control messages that have arrived; those already known are ignored.
 
         A message whose effect would begin so early that it changes windows which cannot be judged again takes effect at
         the watermark instead.
 
         Args:
-            news: The messages: columns ``rule`` and ``label``, JSON text or null.
+            news: The messages: columns ``rule``, ``label`` and perhaps ``change``, JSON text or null.
             base: Windows that end at this instant or earlier cannot be judged again, epoch milliseconds.
             before: The watermark before this micro-batch, epoch milliseconds.
+            now: The watermark after it.
 
         Returns:
             The new rules, each with the instant from which on it may change verdicts: it is in force, or replaces an
             older version; and the new labels.
         """
+        self.ends.take(news, now)
         if not news.height:
             return [], []
         held = {rule.to_json() for _, rule in self.versions} | {due.label.to_json() for due in self.labels}
@@ -92,8 +118,9 @@ class ControlMessages:
         rules = [Rule.from_json(text) for text in texts[0] if text.encode() not in held]
         versions = [(start if (start := begins(rule)) >= base else before, rule) for rule in rules]
         self.late |= {rule.to_json().decode(): before for rule in rules if rule.time < base}
-        labels = [Label.from_json(text) for text in texts[1] if text.encode() not in held]
-        dues = [LabelDue(label, label.effective_from if label.effective_from > base else before) for label in labels]
+        came = _came(news)
+        labels = [(Label.from_json(text), came.get(text, 0)) for text in texts[1] if text.encode() not in held]
+        dues = [_due(label, came, base, before) for label, came in labels]
         self.versions += versions
         self.labels += dues
         replaced = Counter(rule.id for _, rule in self.versions)
@@ -121,6 +148,12 @@ class ControlMessages:
             key=lambda d: (d.takes_effect, d.label.to_json()),
         )
 
+    def due_beside(self, after: int, until: int) -> list[LabelDue]:
+        """Likewise those that take effect on what is said beside peers."""
+        return sorted(
+            (d for d in self.labels if after < d.beside <= until), key=lambda d: (d.beside, d.label.to_json())
+        )  # fmt: skip
+
     @staticmethod
     def rescale(states: Rescaling) -> None:
         """Gives the new shards of a job the rules and labels that the old ones know."""
@@ -128,33 +161,50 @@ class ControlMessages:
         def merged(parts: list[dict[str, list[list[Any]]]]) -> dict[str, list[list[Any]]]:
             return {
                 name: [list(row) for row in dict.fromkeys(tuple(row) for each in parts for row in each.get(name, []))]
-                for name in ("rules", "labels", "late")
+                for name in ("rules", "labels", "late", "ends", "endings")
             }
 
         states.note(_NOTE, merged)
+        SaidEnds.rescale(states)
 
     def save(self, base: int) -> None:
         """Keeps in the state only the rules and labels that may still affect windows that end after ``base``."""
         versions = reversed(standing(self.versions, self._given))
         self.versions = [(r.start, r.rule) for r in versions if r.start > base or (r.rule.active and r.end > base)]
-        self.labels = [due for due in self.labels if due.takes_effect > base]
+        self.labels = [due for due in self.labels if max(due.takes_effect, due.beside) > base]
         rules = [[start, rule.to_json().decode()] for start, rule in self.versions]
-        labels = [[due.takes_effect, due.label.to_json().decode()] for due in self.labels]
-        if rules or labels:
+        labels = [[due.takes_effect, due.label.to_json().decode(), due.beside] for due in self.labels]
+        ends = self.ends.kept(base)
+        if rules or labels or any(ends.values()):
             late = [[self.late[text], text] for _, text in rules if text in self.late]
-            self.state.notes[_NOTE] = {"rules": rules, "labels": labels, "late": late}
+            self.state.notes[_NOTE] = {"rules": rules, "labels": labels, "late": late, **ends}
         else:
             self.state.notes.pop(_NOTE, None)
 
 
 def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Splits a batch of both inputs into (features, control messages)."""
-    if "rule" not in batch.columns:
+    columns = [name for name in _COLUMNS if name in batch.columns]
+    if not columns:
         return batch, pl.DataFrame()
-    is_control = batch["rule"].is_not_null() | batch["label"].is_not_null()
+    is_control = batch.select(pl.any_horizontal(pl.col(columns).is_not_null())).to_series()
+    every = [*columns, *({"came"} & set(batch.columns))]
     if not is_control.any():
-        return batch.drop("rule", "label"), pl.DataFrame()
-    return batch.filter(~is_control).drop("rule", "label"), batch.filter(is_control).select("rule", "label")
+        return batch.drop(every), pl.DataFrame()
+    return batch.filter(~is_control).drop(every), batch.filter(is_control).select(every)
+
+
+def _came(news: pl.DataFrame) -> dict[str, int]:
+    """When Kafka first took in each of the labels that are new, epoch milliseconds."""
+    if "came" not in news.columns:
+        return {}
+    return dict(news.drop_nulls(["label", "came"]).group_by("label").agg(pl.col("came").cast(pl.Int64).min()).rows())
+
+
+def _due(label: Label, came: int, base: int, before: int) -> LabelDue:
+    at = label.effective_from
+    beside = came if at < came <= at + _RECORDED else at
+    return LabelDue(label, at if at > base else before, max(beside, before + 1))
 
 
 def _kept(record: type[R], text: str) -> list[R]:

@@ -23,6 +23,9 @@ from pipelines.jobs.detectors.surroundings import Around, Surroundings
 
 _OVER = "__over"
 
+PROMPT = "prompt"
+"""Flag of windows that the watermark in the log of their own partition had not passed when they came."""
+
 STATE = "state"
 """Name of the side output with what the detector believes of each series."""
 
@@ -63,13 +66,17 @@ class DetectProcessor(Processor):
         judge. So that does not depend on micro-batches.
         """
         before, now, ends = progress.before, progress.now, pl.col("window_end")
-        over = all_closed_until(progress.passed(batch.height), self.judge.horizon)
-        features, messages = split(batch.with_columns(pl.Series(_OVER, over)))
+        passed = progress.passed(batch.height)
+        over = pl.Series(_OVER, all_closed_until(passed, self.judge.horizon))
+        came = pl.Series(PROMPT, passed)
+        features, messages = split(batch.with_columns(over, came))
+        features = features.with_columns((ends > pl.col(PROMPT)).alias(PROMPT))
         control = ControlMessages(state)
         shard = self.judge.open(state, control, before)
-        rules, labels = control.take(messages, shard.base, before)
+        rules, labels = control.take(messages, shard.base, before, now)
         too_late = (ends <= shard.base) | (ends <= pl.col(_OVER))
-        missed, features = features.filter(too_late).drop(_OVER), features.filter(~too_late).drop(_OVER)
+        missed = features.filter(too_late).drop(_OVER, PROMPT)
+        features = features.filter(~too_late).drop(_OVER)
         late = self.judge.windows(features.filter(ends <= before))
         ready = self.judge.windows(Waiting(state).release(features.filter(ends > before), ends, now))
         verdicts = shard.process(Work(ready, late, rules, labels, before, now))

@@ -10,7 +10,7 @@ from engine.spec.output import Output, Side
 from engine.spec.source import Source
 from engine.stream import Stream
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, LogFeatures, News, Novelty, Rule, SeriesState
+from pipelines.contracts.records import Change, Features, Label, LogFeatures, News, Novelty, Rule, SeriesState
 from pipelines.contracts.records.news import IS_NEWS
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detectors.control_messages import ControlMessage
@@ -27,7 +27,9 @@ _MESSAGES: dict[str, type[OperatorMessage]] = {topics.RULES: Rule, topics.LABELS
 def detector(settings: Settings) -> Job:
     """`features` → `novelties`: verdicts on each series and each machine; `detector.state`: beliefs on them."""
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
-    stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
+    ends = operator_messages(settings, ControlMessage, {topics.CHANGES: Change}, reports=False)
+    stream = features.merge(Stream.read(control_messages(settings))).merge(Stream.read(ends))
+    stream = stream.key_by("entity", "metric")
     horizon = settings.window.open_for_ms
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)

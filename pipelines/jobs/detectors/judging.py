@@ -50,7 +50,8 @@ class ShardJudge(ABC):
 
     Attributes:
         beliefs: What is believed after `process` and was not written before: records of `SeriesState`.
-        news: Verdicts that `process` does not report as novel, but that may explain others: records of `News`.
+        news: Verdicts that `process` does not report as novel, but that may explain others, and counts of machines:
+            records of `News`.
     """
 
     beliefs = news = pl.DataFrame()

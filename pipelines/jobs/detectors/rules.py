@@ -11,7 +11,7 @@ import polars as pl
 from models.numbers.arrays import Array, Flags, Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Rule
-from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.contracts.records.novelty import PEERS, QUIET_KINDS, UNTIL_FULL
 from pipelines.contracts.week_times import are_within
 from pipelines.jobs.detectors.rules_in_force import RuleInForce
 
@@ -181,8 +181,16 @@ def stored(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> Flags:
     return flags
 
 
+def are_of(rule: Rule, metrics: pl.Series) -> Flags:
+    """Flags the metrics that a rule is about; one about a metric is also about when that is full, shape (n,)."""
+    return matches(rule.metric, metrics) | matches(rule.metric, metrics.cast(pl.String).str.strip_suffix(UNTIL_FULL))
+
+
 def _concerned(rule: Rule, frame: pl.DataFrame) -> Flags:
-    concerned = matches(rule.entity, frame["entity"]) & matches(rule.metric, frame["metric"])
+    concerned = matches(rule.entity, frame["entity"]) & are_of(rule, frame["metric"])
+    if rule.report and not rule.skip_result:  # values have limits, what follows from them has none
+        name = frame["metric"].cast(pl.String)
+        concerned &= ~(name.str.starts_with(PEERS) | name.str.ends_with(UNTIL_FULL)).to_numpy()
     value = frame["value"].fill_null(float("nan")).to_numpy()
     if rule.above is not None:
         concerned &= value > rule.above

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar, cast
 
-from pipelines.contracts.explanations.change import changed
+from engine.columns.replicas import replicas_of
+from pipelines.contracts.explanations.change import beside_peers, changed
+from pipelines.contracts.explanations.full import will_be_full
 from pipelines.contracts.quantities.words import duration, instant
 from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, AffectedSeries
-from pipelines.contracts.records.novelty import JOINED, NoveltyKind
+from pipelines.contracts.records.novelty import JOINED, PEERS, NoveltyKind, judged_metric
 from pipelines.contracts.records.telemetry import MetricKind
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.episode import LOGS, Episode, times
@@ -21,16 +23,25 @@ ZONE = "UTC"
 _LONGEST = 160
 """The most characters of a template in a text."""
 
+
 _Key = TypeVar("_Key")
 
 
-def affected_machines(episodes: Iterable[Episode]) -> list[AffectedMachine]:
-    """The machines, in the order of their onsets."""
+def affected_machines(
+    episodes: Iterable[Episode], workload: Callable[[str], str | None] = replicas_of
+) -> list[AffectedMachine]:
+    """The machines, in the order of their onsets.
+
+    Args:
+        episodes: The episodes of an incident, in any order.
+        workload: What a machine is a replica of.
+    """
     machines = [
         AffectedMachine(
             entity=entity,
+            workload=workload(entity),
             since=min(e.since for e in own),
-            series=len({e.metric for e in own} - {JOINED}) or 1,
+            series=len({judged_metric(e.metric) for e in own} - {JOINED}) or 1,
             record_score=round(max(e.score for e in own)),
         )
         for entity, own in _by(episodes, lambda e: e.entity).items()
@@ -44,7 +55,7 @@ def affected_metrics(episodes: Iterable[Episode]) -> list[AffectedMetric]:
         AffectedMetric(
             metric=metric, machines=len({e.entity for e in own}), record_score=round(max(e.score for e in own))
         )
-        for metric, own in _by(episodes, lambda e: e.metric).items()
+        for metric, own in _by(episodes, lambda e: judged_metric(e.metric)).items()
     ]
     return sorted(metrics, key=lambda m: (-m.machines, -m.record_score, m.metric))
 
@@ -59,19 +70,19 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
         now: The watermark, epoch milliseconds.
     """
     series = []
-    for own in _by(episodes, lambda e: (e.entity, e.metric)).values():
+    for own in _by(episodes, lambda e: (e.entity, judged_metric(e.metric))).values():
         one = min(own, key=lambda e: (not e.absent, e.absent and e.end(now, rules.longest) is not None, strength(e)))
         ends = [e.end(now, rules.longest) for e in own]
         known_ends = [end for end in ends if end is not None]
         if one.absent:
-            known_ends = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
+            known_ends = [one.resumed or one.until] if one.closed is not None else []  # else it is over as it is gone
         end = max(known_ends) if len(known_ends) == len(ends) or (known_ends and one.absent) else None
         series.append((one, min(e.since for e in own), end, times(own)))
     series.sort(key=lambda each: strength(each[0]))
     return [
         AffectedSeries(
             entity=e.entity,
-            metric=e.metric,
+            metric=judged_metric(e.metric),
             metric_kind=_metric_kind(e),
             kind=_kind(e),
             since=e.since if e.absent else since,
@@ -104,11 +115,14 @@ def change(episode: Episode, end: int | None) -> str:
     """
     if episode.absent:
         return silence(episode.since, episode.reported, end)
+    if episode.kind == "exhaustion":
+        return will_be_full(episode.foretold or episode.until, episode.full_earliest, episode.full_latest, end, ZONE)
     if episode.metric == JOINED:
         return "unusual as a whole"
     if episode.metric == LOGS:
         return f"unusual lines, such as {quoted(episode.template)}" if episode.template else "unusual lines"
-    return changed(episode.actual, episode.typical, _metric_kind(episode), episode.metric)
+    words = beside_peers if episode.metric.startswith(PEERS) else changed
+    return words(episode.actual, episode.typical, _metric_kind(episode), judged_metric(episode.metric))
 
 
 def silence(since: int, reported: int, end: int | None, verb: str = "has") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from pipelines.contracts.globs import matches
+from pipelines.contracts.globs import is_glob, matches
 from pipelines.contracts.quantities.words import duration
 from pipelines.contracts.records import Change
 from pipelines.contracts.records.change import ChangeKind
@@ -23,6 +23,10 @@ _WORDS: dict[ChangeKind, str] = {
     "configuration": "new configuration",
     "restart": "restart",
     "feature_flag": "feature flag",
+    "ended": "end on purpose",
+    "ending": "stop",
+    "cordon": "cordon",
+    "uncordon": "uncordon",
     "other": "change",
 }
 
@@ -77,7 +81,7 @@ def _first(globs: Sequence[str], order: Mapping[str, int], names: pl.Series) -> 
     """The place of the first name that one of some globs matches; a name that is no glob is looked up."""
     places = [order[glob] for glob in globs if glob in order]
     for glob in globs:
-        if ("*" in glob or "?" in glob) and (found := matches(glob, names)).any():
+        if is_glob(glob) and (found := matches(glob, names)).any():
             places.append(int(found.argmax()))
     return min(places, default=None)
 

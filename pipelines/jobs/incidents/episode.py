@@ -61,6 +61,10 @@ class Episode:
         values: How many values the band was learned from; ``None`` if that is not known.
         clock: Usual milliseconds between two values of the series; ``None`` if that is not known.
         metrics: How many metrics of the machine were judged with the worst verdict; ``None`` if that is not known.
+        full_earliest: When the series is full at the earliest, as was told last, epoch milliseconds; ``None``: it was
+            not told.
+        full_latest: The same at the latest.
+        foretold: End of the window with which that was told, epoch milliseconds.
     """
 
     entity: str
@@ -85,6 +89,9 @@ class Episode:
     values: float | None = None
     clock: float | None = None
     metrics: float | None = None
+    full_earliest: int | None = None
+    full_latest: int | None = None
+    foretold: int | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 
+from engine.spec.duration import END_OF_TIME
 from pipelines.contracts.records import Acknowledgement, Change, Incident, Placement
 from pipelines.contracts.records.incident import IncidentStatus
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, judged_metric
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.causes import causes
 from pipelines.jobs.incidents.changes import after, earlier_changes
+from pipelines.jobs.incidents.drains import Drains
 from pipelines.jobs.incidents.episode import Comings, Episode, times
 from pipelines.jobs.incidents.false_pages import NOTHING_YET, Lately, least_severity
+from pipelines.jobs.incidents.fleet import NOT_COUNTED, Living
 from pipelines.jobs.incidents.links import Linked, linked, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
 from pipelines.jobs.incidents.severity import is_notable, severity_score
@@ -42,6 +46,7 @@ class Site:
         new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
         lately: The incidents of the last weeks that are no longer among its novelties.
         changes: What was done at the site.
+        living: How many machines it has.
     """
 
     name: str
@@ -50,6 +55,12 @@ class Site:
     new_lines: Mapping[str, Sequence[Episode]]
     lately: Lately = NOTHING_YET
     changes: Sequence[Change] = ()
+    living: Living = NOT_COUNTED
+
+    @cached_property
+    def drains(self) -> Drains:
+        """When nodes were drained."""
+        return Drains(self.changes, self.topology)
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,8 @@ class GroupedIncident:
         acknowledged_at: When an operator last acknowledged it or took that back, epoch milliseconds; 0: never.
         like: See `Linked`: incidents with a number in common may still turn out to be one, until both are over.
         heard: When the last message on a silence was sent, epoch milliseconds; 0: it is no incident of a silence.
+        planned: Those of its episodes that are no news by themselves, see `Drains`.
+        later: The watermark at which one of them becomes news, epoch milliseconds; `END_OF_TIME`: at none.
     """
 
     incident: Incident
@@ -79,6 +92,13 @@ class GroupedIncident:
     acknowledged_at: int
     like: frozenset[int] = frozenset()
     heard: int = 0
+    planned: frozenset[Episode] = frozenset()
+    later: int = END_OF_TIME
+
+    @property
+    def told(self) -> tuple[Episode, ...]:
+        """The episodes that are news."""
+        return tuple(each for each in self.episodes if each not in self.planned) if self.planned else self.episodes
 
 
 def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[GroupedIncident]:
@@ -104,10 +124,10 @@ def as_promised(incidents: Sequence[GroupedIncident], site: Site, rules: Rules) 
         site: What else is known of the site.
         rules: The settings; of `incidents`, ``false_pages``, ``score`` and ``series`` count for nothing else.
     """
-    lately = site.lately.with_those_over((each.over, each.episodes) for each in incidents)
+    lately = site.lately.with_those_over((each.over, each.told) for each in incidents)
     levels = least_severity(lately, [each.incident.opened for each in incidents], rules.false_pages, rules.score)
     return [
-        replace(each, notable=is_notable(each.episodes, rules, level), level=level)
+        replace(each, notable=bool(each.told) and is_notable(each.told, rules, level), level=level)
         for each, level in zip(incidents, levels, strict=True)
     ]
 
@@ -144,7 +164,7 @@ def _incident(
         status = "resolved"
     elif acknowledged:
         status = "acknowledged"
-    pairs = {(e.entity, e.metric) for e in episodes}
+    pairs = {(e.entity, judged_metric(e.metric)) for e in episodes}
     single = {pair for pair in pairs if pair[1] != JOINED} or pairs
     score = max(e.score for e in episodes)
     severity = severity_score(episodes)
@@ -154,14 +174,14 @@ def _incident(
     series = affected_series(episodes, rules, now)
     onsets = {burst.entity: burst.onset for burst in reversed(group)}
     above, runs = site.topology.around(onsets.items())
-    machines, cause = affected_machines(episodes), causes(group, above, runs, rules)
+    machines, cause = affected_machines(episodes, site.topology.workload), causes(group, above, runs, rules)
     changed = log_changes(episodes, site.new_lines, rules)
     start = min(e.since for e in episodes)
     done = earlier_changes([each.entity for each in machines], above, site.changes, start, first.reported)
     near = ((burst, move) for burst in group for move in moves.get(burst.entity, ()))
     went = {move.entity: move for burst, move in near if with_move(burst, move, rules)}
-    sentence = title(machines, series, cause.candidates[0].entity, above, runs, changed)
-    lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
+    sentence = title(machines, series, cause.candidates[0].entity, above, runs, changed, site.living)
+    lasting = {(e.entity, judged_metric(e.metric)) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
         opened=first.reported,
@@ -191,7 +211,13 @@ def _incident(
     most = max(came, *Counter(burst.entity for burst in group).values())
     last = end + rules.patience(most) * (rules.quiet + rules.reopen) if end is not None else None
     spoken = acknowledgement.time if acknowledgement else 0
-    return GroupedIncident(incident, ids, tuple(episodes), False, rules.score, calm, last, spoken, linked.like)
+    news = {e: site.drains.news_from(e, e.end(now, rules.longest)) for e in episodes}
+    planned = frozenset(each for each, at in news.items() if at > now)
+    later = min((news[each] for each in planned), default=END_OF_TIME)
+    return GroupedIncident(
+        incident, ids, tuple(episodes), False, rules.score, calm, last, spoken, linked.like,
+        planned=planned, later=later,
+    )  # fmt: skip
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:

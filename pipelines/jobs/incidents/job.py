@@ -10,7 +10,16 @@ from engine.spec.output import Output
 from engine.spec.steps import Columns
 from engine.stream import Stream
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Change, Incident, News, Placement, Rule, Silence
+from pipelines.contracts.records import (
+    Acknowledgement,
+    Change,
+    Incident,
+    InferredPlacement,
+    News,
+    Placement,
+    Rule,
+    Silence,
+)
 from pipelines.contracts.settings import IncidentSettings, Settings
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.operator import DAY, GroupNovelties
@@ -33,7 +42,8 @@ def grouper(settings: Settings) -> Job:
     """`novelties.news` and `novelties.logs` → `incidents`: the novelties of a site, grouped.
 
     All records get the name of the site as their key, so that one shard sees all of them. The watermark is that of the
-    metrics' detector: a site that sends no logs, or no longer sends any, does not stop its incidents.
+    metrics' detector: a site that sends no logs, or no longer sends any, does not stop its incidents; nor does one of
+    which no places are inferred.
     """
     site = settings.namespace.rstrip(".") or DEFAULT_SITE
     key = Columns(((SITE, f"'{site}'"),))
@@ -41,7 +51,8 @@ def grouper(settings: Settings) -> Job:
     logs = replace(internal(settings, topics.LOG_NEWS, News, "window_end"), steps=(key,), holds=False)
     messages = operator_messages(settings, SiteMessage, _MESSAGES)
     muting = operator_messages(settings, SiteMessage, {topics.RULES: Rule}, reports=False)
-    stream = Stream((metrics, logs, messages, muting)).key_by(SITE)
+    inferred = replace(operator_messages(settings, SiteMessage, {topics.PLACES: InferredPlacement}), holds=False)
+    stream = Stream((metrics, logs, messages, muting, inferred)).key_by(SITE)
     kept = settings.window.open_for_ms + settings.window.size_ms
     last = END_OF_TIME if settings.end is None else settings.end + kept
     again = min(DAY, duration_ms(settings.kafka.retention) // 2)

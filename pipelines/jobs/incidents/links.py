@@ -7,8 +7,10 @@
    show the same: two VMs of a host that change in different ways at one time are two incidents.
 3. *A machine that moved*, the machine that it left and the one that it went to, if they begin within `Rules.related`
    of the move.
-4. *Other machines*, `pipelines.jobs.incidents.likeness`: if they show the same at one time.
-5. *Weak bursts*, all of whose novelties have scores below `STRONG`, link nothing: each joins the nearest of the strong
+4. *Replicas of a workload*, if they show the same and begin within `Rules.related` one after another.
+5. *Other machines*, `pipelines.jobs.incidents.likeness`: if they show the same at one time, those of one role also one
+   after another.
+6. *Weak bursts*, all of whose novelties have scores below `STRONG`, link nothing: each joins the nearest of the strong
    ones of its own machine or of those beside it in the topology, or is alone.
 
 Everything here is a pure function of the episodes: neither their order nor when they arrived matters.
@@ -62,6 +64,7 @@ def linked(episodes: Iterable[Episode], topology: Topology, rules: Rules, now: i
     again = by_machine(ordered, of, groups, effects, rules)
     moves = topology.moves(ordered[0].onset - rules.related)
     _by_move(ordered, of, groups, moves, rules)
+    _by_workload(ordered, of, groups, topology, rules)
     placed = topology.names()
     places = [topology.roots(b.entity, b.onset) if b.entity in placed else frozenset[str]() for b in ordered]
     like = by_likeness(ordered, groups, places, again, rules)
@@ -134,14 +137,32 @@ def _by_move(
                     groups.unite(near[0], i)
 
 
+def _by_workload(
+    bursts: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
+) -> None:
+    """Links bursts of replicas that show the same: they do the same work, so minutes apart are one cause."""
+    workloads: dict[str, list[int]] = defaultdict(list)
+    for entity, own in of.items():
+        if workload := topology.workload(entity):
+            workloads[workload] += [i for i in own if bursts[i].shows]
+    for replicas in workloads.values():
+        latest: dict[frozenset[str], int] = {}
+        for i in sorted(replicas):
+            for shows, j in list(latest.items()):
+                if bursts[i].onset - bursts[j].onset > rules.related:
+                    del latest[shows]
+                elif alike(shows, bursts[i].shows) and bursts[i].entity != bursts[j].entity:
+                    groups.unite(i, j)
+            latest[bursts[i].shows] = i
+
+
 def _weak(
     bursts: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, topology: Topology, rules: Rules
 ) -> None:
     """Adds each weak burst to the strong one that it probably belongs to; no two strong ones are linked by it."""
     below: dict[str, list[str]] = defaultdict(list)
-    for entity in sorted(of.keys() & topology.placements.keys()):
-        placed = topology.placements[entity]
-        for name in {name: 0 for name in (placed.moved_from, *placed.above) if name}:
+    for entity in sorted(of):
+        for name in {name: 0 for i in of[entity] for name in topology.above(entity, bursts[i].onset)}:
             below[name].append(entity)
     for i, burst in enumerate(bursts):
         if burst.strong:

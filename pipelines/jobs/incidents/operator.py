@@ -19,13 +19,17 @@ from engine.spec.operator import Operator, Progress
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
+from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import STANDING
+from pipelines.contracts.records.news import LIVING_EVERY
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.changes import BEFORE
 from pipelines.jobs.incidents.false_pages import KEPT, NOTHING_YET, Lately
+from pipelines.jobs.incidents.fleet import COUNTS, counted, living
 from pipelines.jobs.incidents.grouping import GroupedIncident, Site, incidents
+from pipelines.jobs.incidents.inferred import SEGMENT, Inferred
 from pipelines.jobs.incidents.log_changes import REMEMBERED
 from pipelines.jobs.incidents.silent_inputs import silent
 from pipelines.jobs.incidents.site_messages import LastMessages
@@ -35,6 +39,7 @@ from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, epis
 DAY = 86_400_000
 _NOTE = "site"
 _SEGMENT = "incidents"
+_AHEAD = "changes"
 _WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String, "at": pl.Int64})
 _LATELY = pl.Schema({SITE: pl.String, "at": pl.Int64, "weight": pl.Float64})
 
@@ -80,8 +85,9 @@ class _Grouping(Processor):
 
     State: the segment ``incidents`` has the tables ``rows`` (verdicts), ``parts`` (episodes of older verdicts),
     ``written`` (the last revision of each incident) and ``lately`` (what incidents weighed that are forgotten); the
-    note ``site`` has the messages of operators, since when the site is watched, and the watermark from which on
-    something changes without new verdicts.
+    segment ``places`` has the inferred places; the log ``changes`` has changes ahead of the watermark; the note
+    ``site`` has the messages of operators, since when the site is watched, and the watermark from which on something
+    changes without new verdicts.
     """
 
     def __init__(self, operator: GroupNovelties) -> None:
@@ -95,10 +101,13 @@ class _Grouping(Processor):
         if not batch.height and now < note["next"]:
             return Results(pl.DataFrame(), held=StateCounts(keys=note.get("keys")))
         messages = LastMessages(note["texts"])
-        messages.take(batch)
+        ahead = _take(messages, batch, state, now)
+        inferred = Inferred(self.site, state)
+        inferred.take(batch)
         news = batch.filter(pl.col("entity").is_not_null()) if batch.height else pl.DataFrame(schema=ROWS)
         stored = state.get(_SEGMENT)
         tables = unpack(stored) if stored else {}
+        counts, news = counted(tables.get("living", pl.DataFrame(schema=COUNTS)), news, note.get("counted", NEVER), now)
         rows = newest(tables.get("rows", pl.DataFrame(schema=ROWS)), news)
         old, written = tables.get("parts", pl.DataFrame(schema=PARTS)), _written(tables.get("written"))
         ends = pl.col("window_end")
@@ -108,9 +117,10 @@ class _Grouping(Processor):
         began = _began(note.get("began"), seen_parts, now)
         past = tables.get("lately", pl.DataFrame(schema=_LATELY))
         lately = Lately(began, past["at"].to_list(), past["weight"].to_list())
-        topology, acknowledgements = Topology(messages.placements()), messages.acknowledgements()
+        topology = Topology(inferred.beside(messages.placements()))
+        acknowledgements = messages.acknowledgements()
         changes = messages.changes()
-        site = Site(self.site, topology, acknowledgements, new_lines(seen_parts), lately, changes)
+        site = Site(self.site, topology, acknowledgements, new_lines(seen_parts), lately, changes, living(counts))
         grouped = [*incidents(episodes(seen_parts), site, self.rules, now), *self._silences(messages, written, now)]
         changed = _changes(grouped, written, now, self.again)
         over = _over_for_good(grouped, now - self.kept, self.rules.longest)
@@ -121,19 +131,24 @@ class _Grouping(Processor):
             del written[name]
         standing = {name for incident in kept for name in incident.ids}
         messages.forget_silences(now - self.kept)
+        messages.forget_placements(now - self.rules.longest - self.kept)
+        inferred.forget(now - self.rules.longest - self.kept)
         messages.forget(now - self.rules.longest - self.kept, standing)
         named = {change.id for one in kept for change in one.incident.changes}
-        messages.forget_changes(now - self.rules.longest - self.kept - BEFORE, named)
+        done = now - self.rules.longest - self.kept - BEFORE
+        messages.forget_changes(done, named | site.drains.needed(done))
         changing = [self._next(incident, now) for incident in kept]
         changing += [at for group in grouped if (at := self._due_again(group.incident, written)) > now]
         first = [NEVER + 1] if now == NEVER and messages.silences() else []
-        waiting = rows.filter(ends > now)["window_end"].min()
-        past = self._past(NOTHING_YET.with_those_over((e.over, e.episodes) for e in over), past, now)
-        state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written), "lately": past}))
+        waiting = [ahead, rows.filter(ends > now)["window_end"].min(), counts.filter("ahead")["at"].min()]
+        past = self._past(NOTHING_YET.with_those_over((e.over, e.told) for e in over), past, now)
+        own = {"rows": rows, "parts": old, "written": self._table(written), "lately": past, "living": counts}
+        state.put(_SEGMENT, pack(own))
         state.notes[_NOTE] = {
             "began": began,
-            "next": min([*changing, *_numbers(waiting), *first, END_OF_TIME]),
+            "next": min([*changing, *_numbers(*waiting), *first, END_OF_TIME]),
             "texts": messages.texts,
+            "counted": max(min([one.incident.opened for one in kept], default=now) - self.kept - 2 * LIVING_EVERY, 0),
             "keys": len(kept),
         }
         return Results(_frame(changed), held=StateCounts(keys=len(kept)))
@@ -148,12 +163,14 @@ class _Grouping(Processor):
 
     def rescale(self, states: Rescaling) -> None:
         """Gives the state of the site to the shard that has its key."""
-        states.segments(_SEGMENT)
+        states.segments(_SEGMENT, SEGMENT)
+        states.same_log(_AHEAD)
 
         def merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
             began = [note["began"] for note in parts if note.get("began") is not None]
             first = min(began, default=None)
-            return {"next": min(note["next"] for note in parts), "texts": parts[0]["texts"], "began": first}
+            texts = LastMessages.of_all(note["texts"] for note in parts).texts
+            return {"next": min(note["next"] for note in parts), "texts": texts, "began": first}
 
         states.note(_NOTE, merged)
 
@@ -198,7 +215,7 @@ class _Grouping(Processor):
         rules = self.rules
         lasting = [e.until + rules.longest for e in incident.episodes if e.closed is None]
         resolved = [] if incident.over is None else [*_numbers(incident.calm), incident.over + self.kept + 1]
-        return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
+        return min((at for at in [*lasting, *resolved, incident.later] if at > now), default=END_OF_TIME)
 
     def _due_again(self, incident: Incident, written: Mapping[str, Written]) -> int:
         """The watermark at which an incident that does not change is written again, epoch milliseconds."""
@@ -293,8 +310,20 @@ def _frame(changed: list[Incident]) -> pl.DataFrame:
     return pl.DataFrame([each.model_dump() for each in changed], infer_schema_length=None)
 
 
-def _numbers(value: Any) -> list[int]:
-    return [] if value is None else [int(value)]
+def _take(messages: LastMessages, batch: pl.DataFrame, state: ShardState, now: int) -> int:
+    """Takes what operators have said, of changes those that the watermark has reached; returns when the next one is."""
+    changes = pl.DataFrame()
+    if batch.height and "change" in batch.columns:
+        changes = batch.filter(pl.col("change").is_not_null()).select("window_end", "change")
+    waiting = Waiting(state, _AHEAD, near=1_000)
+    messages.take(batch.drop("change", strict=False))
+    messages.take(waiting.release(changes, pl.col("window_end"), now))
+    messages.bound_changes()
+    return waiting.first
+
+
+def _numbers(*values: Any) -> list[int]:
+    return [int(value) for value in values if value is not None]
 
 
 build.register(GroupNovelties, _Grouping)

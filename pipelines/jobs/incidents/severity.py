@@ -7,8 +7,10 @@ All is weighed on the scale of evidence, on which 1 is what the detector reports
 - its evidence is less by 0.25 ln(m / n) if n of the m metrics of its machine are novel in the incident: the strongest
   of many comes by chance m times as often as one, the n-th strongest m / n times (Simes 1986);
 - an incident weighs as much as its heaviest novelty, times 0.63 for a single series and a sixteenth of log2(n) more for
-  n series (0.88 for 16, 1.13 for 256); what does not say what is wrong counts 0.6: a machine that is unusual as a
-  whole, and lines of a log that are no errors; errors in a log count in full, whose writer has judged them, too;
+  n series (0.88 for 16, 1.13 for 256); of `FLEET` machines or more, the heaviest of many, which is heavy by chance,
+  counts as a single series, and for all of them the heaviest novelty of the machine in the middle;
+- what does not say what is wrong counts 0.6: a machine that is unusual as a whole, and lines of a log that are no
+  errors; errors in a log count in full, whose writer has judged them, too;
 - a machine that has sent nothing weighs 1; so one is `major`, and three, which are no coincidence, are `critical`.
 
 The larger of the last two, w, gives the score 100 w / (1 + w), as evidence gives the score of a novelty.
@@ -20,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log2
 
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, judged_metric
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.episode import LOGS, STRONG, Episode
 
@@ -35,6 +37,9 @@ _AGAIN = 1.3
 
 _VAGUE = 0.6
 """What counts that does not say what is wrong: a machine unusual as a whole, and lines of a log that are no errors."""
+
+FLEET = 5
+"""So many machines are judged by the one in the middle, and told as a number of machines."""
 
 _MINOR = 25
 """Severity from which many series are an incident."""
@@ -61,10 +66,17 @@ def severity_score(episodes: Sequence[Episode]) -> int:
 
 def weight(episodes: Sequence[Episode]) -> float:
     """What an incident weighs."""
-    series = {(e.entity, e.metric) for e in episodes if e.metric != JOINED}
+    series = {(e.entity, judged_metric(e.metric)) for e in episodes if e.metric != JOINED}
     share = _ONE + _DOUBLED * log2(max(len(series), 1))
     novel = Counter(entity for entity, _ in series)
-    heaviest = max(weighed(e, novel[e.entity]) * (1.0 if e.error else share) for e in episodes)
+    of_machines: dict[str, float] = {}
+    alone = 0.0
+    for e in episodes:
+        own = weighed(e, novel[e.entity])
+        of_machines[e.entity] = max(of_machines.get(e.entity, 0.0), own * (1.0 if e.error else share))
+        alone = max(alone, own * (1.0 if e.error else _ONE))
+    every = sorted(of_machines.values())
+    heaviest = every[-1] if len(every) < FLEET else max(every[len(every) // 2], alone)
     return max(heaviest, float(len({e.entity for e in episodes if e.silent})))
 
 
@@ -77,7 +89,7 @@ def is_notable(episodes: Sequence[Episode], rules: Rules, level: float) -> bool:
         level: The least severity, see `pipelines.jobs.incidents.false_pages`; where it is above `Rules.score`, the
             number of series does not suffice, but for that of `_NO_CHANCE` machines.
     """
-    series = {(e.entity, e.metric) for e in episodes if e.metric != JOINED}
+    series = {(e.entity, judged_metric(e.metric)) for e in episodes if e.metric != JOINED}
     severity = severity_score(episodes)
     sure = len({e.entity for e in episodes if e.score >= STRONG}) >= _NO_CHANCE
     enough = max(len(series), 1) >= rules.series and min(_MINOR, rules.score) <= severity

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from engine.spec.record import Instant, Record
 from pipelines.contracts.records import Acknowledgement, Change, Placement, Rule, Silence
+from pipelines.contracts.records.change import OF_DRAINS, OF_SINGLE_MACHINES
 from pipelines.jobs.incidents.maintenance import muting
 
 COLUMNS: dict[type[Record], str] = {
@@ -20,8 +22,11 @@ COLUMNS: dict[type[Record], str] = {
     Rule: "rule",
 }
 
-MOST_OF_CHANGES = 1 << 20
-"""The most characters of changes that are kept; each micro-batch with a change writes them anew."""
+MOST_OF_CHANGES = 1 << 17
+"""The most characters of changes that are kept of each hour of event time, and of what ended machines as many; and of
+each day of cordons and what takes them back, and of changes of days, which are few and count for a week. The first ones
+are kept, so that it makes no difference when they are read."""
+_HOUR, _DAY = 3_600_000, 86_400_000
 _SEPARATOR = "\0"
 
 
@@ -33,6 +38,7 @@ class SiteMessage(Record):
     window_end: Instant
     """Event time. It has the name of the event-time column of the news, because both are inputs of one job."""
     placement: str | None = None
+    inferredplacement: str | None = None
     acknowledgement: str | None = None
     silence: str | None = None
     change: str | None = None
@@ -55,16 +61,26 @@ class LastMessages:
         """Adds messages; True if one of them says something new."""
         before = {name: dict(own) for name, own in self.texts.items()}
         for record, column in COLUMNS.items():
-            own = self.texts.setdefault(column, {})
             for text in batch[column].drop_nulls().to_list() if column in batch.columns else ():
                 new = record.from_json(text)
-                if isinstance(new, Rule) and not (muting(new) or self._known(new)):
-                    continue
-                key = _SEPARATOR.join(str(getattr(new, name)) for name in record.identity)
-                if key not in own or _order(record, own[key]) < _order(record, text):
-                    own[key] = text
-        self.texts = {name: own for name, own in self.texts.items() if own}
+                if not isinstance(new, Rule) or muting(new) or self._known(new):
+                    self._keep(record, _SEPARATOR.join(str(getattr(new, name)) for name in record.identity), text)
         return self.texts != before
+
+    @classmethod
+    def of_all(cls, parts: Iterable[dict[str, dict[str, str]]]) -> LastMessages:
+        """What several shards keep: of what is old, each keeps what its own incidents need."""
+        whole = cls()
+        for texts in parts:
+            for record, column in COLUMNS.items():
+                for key, text in texts.get(column, {}).items():
+                    whole._keep(record, key, text)
+        return whole
+
+    def _keep(self, record: type[Record], key: str, text: str) -> None:
+        own = self.texts.setdefault(COLUMNS[record], {})
+        if key not in own or _order(record, own[key]) < _order(record, text):
+            own[key] = text
 
     def placements(self) -> dict[str, Placement]:
         """The last placement of each machine, in the order of their names."""
@@ -105,24 +121,45 @@ class LastMessages:
             if acknowledgement.time < before and name not in standing:
                 del self.texts["acknowledgement"][name]
 
+    def forget_placements(self, before: int) -> None:
+        """Forgets that machines have no place any more, if that was said before an event time, epoch milliseconds."""
+        for name, placement in self.placements().items():
+            if placement.time < before and placement.is_empty:
+                del self.texts["placement"][name]
+
     def forget_silences(self, before: int) -> None:
         """Forgets silences that were over before an event time, epoch milliseconds."""
         for silence in self.silences():
             if silence.until is not None and silence.until < before:
                 self.texts["silence"].pop(_SEPARATOR.join((silence.input, str(silence.since))), None)
 
+    def bound_changes(self) -> None:
+        """Gives up changes that are more than `MOST_OF_CHANGES`; one that is given up takes no room of a later one."""
+        texts, used = self.texts.get("change", {}), Counter[tuple[str, int]]()
+        for change in self.changes():
+            own, size = _budget(change), len(texts[change.id])
+            if used[own] + size > MOST_OF_CHANGES:
+                del texts[change.id]
+            else:
+                used[own] += size
+
     def forget_changes(self, before: int, named: Collection[str]) -> None:
-        """Forgets changes that were over before an event time, and of the others the oldest that are too much to keep.
+        """Forgets changes that were over before an event time.
 
         Args:
             before: Event time, epoch milliseconds.
             named: Ids of those that incidents name, which stay, however old they are.
         """
-        texts, left = self.texts.get("change", {}), MOST_OF_CHANGES
-        for change in reversed(self.changes()):
-            left -= len(texts[change.id])
-            if left < 0 or (change.over < before and change.id not in named):
-                del texts[change.id]
+        for change in self.changes():
+            if change.over < before and change.id not in named:
+                del self.texts["change"][change.id]
+
+
+def _budget(change: Change) -> tuple[str, int]:
+    """What shares the bound `MOST_OF_CHANGES` with a change."""
+    if change.kind in OF_DRAINS or change.over > change.time + _DAY:
+        return "drains" if change.kind in OF_DRAINS else "long", change.time // _DAY
+    return "ends" if change.kind in OF_SINGLE_MACHINES else "", change.time // _HOUR
 
 
 def _order(record: type[Record], text: str) -> tuple[int, str]:

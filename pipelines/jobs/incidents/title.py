@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pipelines.contracts.quantities.words import duration, instant, listed
 from pipelines.contracts.records import Placement
 from pipelines.contracts.records.incident import AffectedMachine, AffectedSeries, LogChange
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, UNTIL_FULL
 from pipelines.jobs.incidents.affected import ZONE, quoted, silence
 from pipelines.jobs.incidents.episode import LOGS
+from pipelines.jobs.incidents.fleet import NOT_COUNTED, Living, all_at_once
 
 _NAMED = 2
 """So many series are named; one more is named rather than counted."""
@@ -21,6 +24,29 @@ _FLAPS = (3, 5, 10, 20, 50, 100, 200, 500)
 """What came so often is flapping. It is counted roughly, as an incident is written again when its title changes."""
 
 
+@dataclass(frozen=True)
+class _Workloads:
+    """The workloads of an incident.
+
+    Attributes:
+        of: The workload of each machine that has one.
+        series: The series of the incident.
+        living: How many replicas there were.
+    """
+
+    of: Mapping[str, str]
+    series: Sequence[AffectedSeries]
+    living: Living
+
+    def replicas(self, workload: str, number: int) -> str:
+        """So many replicas of a workload, and of how many, if that is known."""
+        instants = {one.reported for one in self.series if self.of.get(one.entity) == workload}
+        every = self.living.replicas_at(workload, instants)
+        if every == number:
+            return f"all {number} replicas of {workload}"
+        return f"{number}{f' of {every}' if every and every > number else ''} replicas of {workload}"
+
+
 def title(
     machines: Sequence[AffectedMachine],
     series: Sequence[AffectedSeries],
@@ -28,6 +54,7 @@ def title(
     above: Mapping[str, Sequence[str]],
     runs: Mapping[str, str],
     logs: Sequence[LogChange],
+    living: Living = NOT_COUNTED,
 ) -> str:
     """The sentence without what moved, and what changed in the logs.
 
@@ -38,18 +65,40 @@ def title(
         above: For machines with a place in the topology: what each depends on.
         runs: Those of them that run on another: on which.
         logs: What changed in the logs, see `in_the_log`.
+        living: How many machines the site and its workloads have.
     """
     silent = {one.entity: one for one in series if one.kind == "absence" and one.metric == JOINED}
+    workloads = _Workloads({m.entity: m.workload for m in machines if m.workload}, series, living)
     if silent:
-        head, named = _silence(silent, cause), set(silent)
+        head, named = _silence(silent, cause, workloads), set(silent)
         cause = cause if cause in silent else min(silent)
     else:
-        head, named = _change(cause, [one for one in series if one.entity == cause], bool(logs)), {cause}
+        names = [machine.entity for machine in machines]
+        own = [one for one in series if one.entity == cause]
+        alike = _alike(own, series, workloads)
+        named = {cause, *alike}
+        below = sum(cause in above.get(name, ()) for name in names)
+        replicas = max(Counter(workloads.of.values()).values(), default=0)
+        reported = min((one.reported for one in series), default=0)
+        if 2 * max(below, replicas) < len(names) and (fleet := all_at_once(series, names, living.at(reported))):
+            return fleet
+        who = workloads.replicas(workloads.of[cause], len(named)) if alike else cause
+        head = _change(who, own, bool(logs))
     head += _flapping([one for one in series if one.entity == cause])
-    return head + _shown_by([m.entity for m in machines if m.entity not in named], cause, above, runs)
+    return head + _shown_by([m.entity for m in machines if m.entity not in named], cause, above, runs, workloads)
 
 
-def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
+def _alike(own: Sequence[AffectedSeries], series: Sequence[AffectedSeries], workloads: _Workloads) -> frozenset[str]:
+    """The other replicas of a machine's workload that show what it shows most."""
+    shown = next((one for one in own if one.metric != JOINED), None)
+    if shown is None or shown.entity not in workloads.of:
+        return frozenset()
+    workload = workloads.of[shown.entity]
+    same = (one for one in series if one.metric == shown.metric and workloads.of.get(one.entity) == workload)
+    return frozenset(one.entity for one in same if one.entity != shown.entity)
+
+
+def _silence(silent: Mapping[str, AffectedSeries], cause: str, workloads: _Workloads) -> str:
     """Which machines send nothing, since when; and which did, for how long, and send again."""
     names = sorted(silent, key=lambda name: (name != cause, name))
     lasting, over = ([name for name in names if (silent[name].end is None) is still] for still in (True, False))
@@ -60,18 +109,38 @@ def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
     for_long = f" for {'' if same else 'up to '}{duration(longest)}" if longest > 0 else ""
     if lasting:
         verb = "has" if len(lasting) == 1 else "have"
-        again = f"; {_who(over)} sent nothing{for_long} and send{'s' if len(over) == 1 else ''} again" if over else ""
-        return f"{_who(lasting)} {verb} sent nothing since {_begun(lasting, silent)}{again}"
+        again = (
+            f"; {_who(over, workloads)} sent nothing{for_long} and send{'s' if len(over) == 1 else ''} again"
+            if over
+            else ""
+        )
+        return f"{_who(lasting, workloads)} {verb} sent nothing since {_begun(lasting, silent)}{again}"
     if same or len(over) > _SILENT:
         again = "it sends again" if len(over) == 1 else "they send again"
-        return f"{_who(over)} sent nothing{for_long} from {_begun(over, silent)}; {again}"
+        return f"{_who(over, workloads)} sent nothing{for_long} from {_begun(over, silent)}; {again}"
     parts = [f"for {length[name]} from {_begun([name], silent)}" for name in over]
     sentence = ", ".join(f"{name} {'sent nothing ' if n == 0 else ''}{parts[n]}" for n, name in enumerate(over))
     return f"{sentence}; they send again"
 
 
-def _who(names: Sequence[str]) -> str:
-    return listed(list(names)) if len(names) <= _SILENT else f"{len(names)} machines"
+def _who(names: Sequence[str], workloads: _Workloads) -> str:
+    """Machines by name, several replicas as those of their workload; if these are too many, how many machines."""
+    units = _units(names, workloads)
+    return listed(units) if len(units) <= _SILENT else f"{len(names)} machines"
+
+
+def _units(names: Sequence[str], workloads: _Workloads) -> list[str]:
+    """The machines by name; instead of several replicas of a workload, how many of it.
+
+    >>> _units(["a", "s/b-1", "s/b-2"], _Workloads({"s/b-1": "s/b", "s/b-2": "s/b"}, [], NOT_COUNTED))
+    ['a', '2 replicas of s/b']
+    """
+    number = Counter(workloads.of.get(name, name) for name in names)
+    units = []
+    for name in names:
+        whole = workloads.of.get(name, name)
+        units.append(name if number[whole] == 1 else workloads.replicas(whole, number[whole]))
+    return list(dict.fromkeys(units))
 
 
 def _begun(names: Sequence[str], silent: Mapping[str, AffectedSeries]) -> str:
@@ -80,7 +149,7 @@ def _begun(names: Sequence[str], silent: Mapping[str, AffectedSeries]) -> str:
 
 
 def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
-    """What changed most on a machine; the text of its log is left out where the title ends with it."""
+    """What changed most on a machine, or on replicas; the text of its log is left out where the title ends with it."""
     single = [one for one in own if one.metric != JOINED]
     if not single:
         return f"{cause} is {own[0].change}" if own else cause
@@ -94,7 +163,7 @@ def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
     texts = [
         ("its log unusual" if logs else f"its log has {one.change}")
         if one.metric == LOGS
-        else f"{one.metric} {one.change}"
+        else f"{one.metric.removesuffix(UNTIL_FULL)} {one.change}"
         for one in single
     ]
     return f"{cause}: {_counted(texts)}"
@@ -120,7 +189,13 @@ def _counted(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_NAMED]) + f" and {len(texts) - _NAMED} more"
 
 
-def _shown_by(others: Sequence[str], cause: str, above: Mapping[str, Sequence[str]], runs: Mapping[str, str]) -> str:
+def _shown_by(
+    others: Sequence[str],
+    cause: str,
+    above: Mapping[str, Sequence[str]],
+    runs: Mapping[str, str],
+    workloads: _Workloads,
+) -> str:
     """Which other machines show it, and how they depend on that at which it began; empty if none does."""
     if not others:
         return ""
@@ -139,8 +214,9 @@ def _shown_by(others: Sequence[str], cause: str, above: Mapping[str, Sequence[st
         return f"; {higher}, on which it {how}, and {more} more machine{'s' if more > 1 else ''} show it"
     if len(below) == len(others):
         return f"; {len(below)} machines that {'run' if run else 'depend'} on it show it"
-    named = f"{listed(sorted(others))} show it too" if len(others) == _NAMED else f"{len(others)} more machines show it"
-    return f"; {named}"
+    units = _units(sorted(others), workloads)
+    few = len(units) <= _NAMED and (len(others) == _NAMED or len(units) < len(others))
+    return f"; {listed(units)} show it too" if few else f"; {len(others)} more machines show it"
 
 
 def moved(moves: Iterable[Placement]) -> str:

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
 
+from engine.columns.replicas import replicas_of
 from pipelines.contracts.records import Placement
 from pipelines.jobs.incidents.components import components
+
+_MOST_REPLICAS = 500
+"""The most replicas for which the name of their workload stands, the first by name."""
 
 _TOPS = 100
 """The most machines that are kept of those on top of one, the first by name."""
@@ -41,14 +45,30 @@ class Topology:
             return None
         return placed.moved_from if placed.moved_from and at < placed.moved_at else placed.parent
 
-    def above(self, entity: str, at: int) -> tuple[str, ...]:
-        """All that a machine depends on at an instant, epoch milliseconds, without what that depends on."""
+    def workload(self, entity: str) -> str | None:
+        """What a machine is a replica of, as its placement says, or else its name; ``None``: of nothing."""
         placed = self.placements.get(entity)
-        if placed is None:
-            return ()
-        if placed.moved_from and at < placed.moved_at:
-            return tuple(dict.fromkeys((placed.moved_from, *placed.depends_on)))
-        return placed.above
+        return replicas_of(entity) if placed is None else placed.replica_of
+
+    def above(self, entity: str, at: int) -> tuple[str, ...]:
+        """All that a machine depends on at an instant, epoch milliseconds, without what that depends on.
+
+        What its workload depends on is a part of it; and where one depends on a workload, on the replicas of that.
+        """
+        placed, on = self.placements.get(entity), self.parent(entity, at)
+        common = self.placements.get(self.workload(entity) or "")
+        needs = dict.fromkeys(name for each in (placed, common) if each for name in each.depends_on)
+        whole = (each for name in needs for each in self._replicas.get(name, (name,)))
+        return tuple(dict.fromkeys(each for each in (on, *whole) if each and each != entity))
+
+    @cached_property
+    def _replicas(self) -> dict[str, tuple[str, ...]]:
+        """The replicas of each workload."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.placements):
+            if (workload := self.workload(name)) and workload != name:
+                found[workload].append(name)
+        return {name: tuple(replicas[:_MOST_REPLICAS]) for name, replicas in found.items()}
 
     def roots(self, entity: str, at: int) -> frozenset[str]:
         """The topmost machines above a machine, or the machine itself; of a cycle on top, the first by name.
@@ -97,8 +117,9 @@ class Topology:
 
     def names(self) -> set[str]:
         """All machines that have a place, or have others below them."""
-        places = self.placements.values()
-        return {name for each in places for name in (each.entity, each.moved_from, *each.above) if name}
+        places = [each for each in self.placements.values() if each.moved_from or each.above]
+        names = {name for each in places for name in (each.entity, each.moved_from, *each.above) if name}
+        return names.union(*(self._replicas[name] for name in names & self._replicas.keys()))
 
     def moves(self, since: int) -> dict[str, list[Placement]]:
         """The moves after an instant (epoch milliseconds), by each machine that moved, was left, or was gone to."""

@@ -25,6 +25,9 @@ _WORST: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 """What is kept of the worst verdict of an episode: the value that it judged, and what was expected."""
 
+_FULL: dict[str, pl.DataType | type[pl.DataType]] = dict.fromkeys(("full_earliest", "full_latest"), pl.Int64)
+"""What is kept of the last verdict that told when a series is full."""
+
 ROWS = pl.Schema(
     {
         **dict.fromkeys((SITE, "entity", "metric"), pl.String),
@@ -35,6 +38,7 @@ ROWS = pl.Schema(
         **dict.fromkeys(("incident_state", "template", "example"), pl.String),
         **dict.fromkeys(("level", "revision"), pl.Int64),
         **_WORST,
+        **_FULL,
     }
 )
 """The columns of verdicts that are kept."""
@@ -50,6 +54,8 @@ PARTS = pl.Schema(
         "kind": pl.String,
         "worst": pl.Int64,
         **_WORST,
+        **_FULL,
+        "foretold": pl.Int64,
     }
 )
 """The columns of episodes; `reported` is null if only the end of an episode is known, or for `NEW_LINES`."""
@@ -83,6 +89,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
     ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
     of_template = pl.col("template").is_not_null()
     new_lines = ~ends & of_template & (pl.col("revision") == 0)  # a revision may take back what was said of the log
+    foretells = pl.col("kind") == "exhaustion"
     ended = rows.with_columns(since=pl.coalesce("since", "window_start"), worst="window_end").sort(*_IDENTITY)
     worst_first = [each.filter(alarm) for each in (_BEYOND, pl.col("record_score"), pl.col("worst"))]
     grouped = ended.group_by(_SERIES, maintain_order=True).agg(
@@ -97,6 +104,8 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
             name: pl.col(name).filter(alarm).sort_by(worst_first, descending=[True, True, False]).first()
             for name in _OF_WORST
         },
+        **{name: pl.col(name).filter(foretells).last() for name in _FULL},
+        foretold=pl.col("window_end").filter(foretells).last(),
     )
     return grouped.filter(_OF_EPISODE | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
@@ -112,6 +121,7 @@ def joined(verdicts: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
         pl.col("absent").any(),
         pl.col(_OF_LOG).filter(pl.col("template").is_not_null()).first(),
         worst,
+        pl.col(*_FULL, "foretold").sort_by("foretold", nulls_last=False).last(),
     )
     return grouped.select(*PARTS)
 

@@ -14,6 +14,7 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, UnsupportedProductError
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import reason
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
@@ -27,6 +28,10 @@ _REPORTED_AFTER_S = 5.0
 
 class SinkStoppedError(NewnormalError):
     """The sink was stopped while it waited; some documents of this call are not stored."""
+
+
+class ForbiddenError(NewnormalError):
+    """The account may not do this: it lacks a privilege, which the server names."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ class Patience:
                     raise self.refused(str(error)) from None
                 except ApiError as error:
                     if error.status_code in (401, 403):
-                        raise self.refused(str(error)) from None
+                        kind = ForbiddenError if error.status_code == 403 else NewnormalError
+                        raise self.refused(f"HTTP {error.status_code}: {reason(error)}", kind) from None
                     if error.status_code not in TRANSIENT:
                         raise
                     wait.pause(f"overloaded or starting: HTTP {error.status_code}")
@@ -122,9 +128,9 @@ class Patience:
             waited_s = round(time.monotonic() - wait.since, 1)
             _log.info("elasticsearch answers again", server=self.server, waited_s=waited_s)
 
-    def refused(self, why: str) -> NewnormalError:
+    def refused(self, why: str, kind: type[NewnormalError] = NewnormalError) -> NewnormalError:
         """The error for a server that answers, but does not let the sink write."""
-        return NewnormalError(
+        return kind(
             "ELASTICSEARCH_REFUSED", why, self.server, "an Elasticsearch 8 that accepts our writes", "the job stops"
         )
 

@@ -14,7 +14,7 @@ from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
-from pipelines.jobs.sink.partition import Partition, default_daily_from
+from pipelines.jobs.sink.partition import NEVER, Partition, default_daily_from
 from pipelines.jobs.sink.read_alias import ReadAlias, template_name
 
 _MAX_FIELDS = 1_000
@@ -28,6 +28,7 @@ class IndexTemplates:
         base: First part of the indices' names: `novelties`, or `novelties-v2` for another version.
         alias: Alias through which one version is read.
         shown: True if new indices join the alias from the first on, unless it shows other indices already.
+        daily: True if what is recent has an index for each day; all else has one for each month.
         record: Type of the records in the indices.
         refresh_ms: Interval of the server's own refreshes, milliseconds.
         replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
@@ -41,11 +42,12 @@ class IndexTemplates:
         record: type[Record],
         *,
         shown: bool = True,
+        daily: bool = True,
         refresh_ms: int,
         replicas: int | None = None,
     ) -> None:
         self._client, self._base, self._alias, self._record = client, base, alias, record
-        self._shown, self._refresh_ms, self._replicas = shown, refresh_ms, replicas
+        self._shown, self._daily, self._refresh_ms, self._replicas = shown, daily, refresh_ms, replicas
         self._reading = ReadAlias(client, alias)
 
     @property
@@ -64,7 +66,7 @@ class IndexTemplates:
         """
         self._check_alias()
         kept = self._reading.template(self._base)
-        daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(now_ms())
+        daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(now_ms()) if self._daily else NEVER
         partition = Partition(self._base, int(daily_from))
         shown = self._alias in kept["template"].get("aliases", {}) if kept else self._is_shown()
         try:

@@ -1,4 +1,4 @@
-"""The sink as a job: writes `novelties` and `incidents` to Elasticsearch, and rejected documents to `deadletter`."""
+"""The sink as a job: writes verdicts, incidents and changes to Elasticsearch, rejected documents to `deadletter`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
 
 from engine.formats.dead_letters import dead_letter
 from engine.runtime.messages import Outgoing
 from engine.spark.query import Runtime, writer_of
+from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.contracts.records import Incident
+from pipelines.contracts.records import Change, Incident
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.operator_messages import accepted
+from pipelines.jobs.sink.backoff import ForbiddenError
 from pipelines.jobs.sink.document import SinkDocument, SinkOutcome
 from pipelines.jobs.sink.sink import Sink, SinkConfig
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class SinkReport:
-    """The report of one micro-batch: number of messages read, outcome, and duration in seconds."""
+    """The report of one micro-batch: number of messages read, outcome, duration in seconds, and what is not stored."""
 
     records_in: int
     outcome: SinkOutcome
     seconds: float
+    missing: str = ""
 
 
 class SinkJob:
@@ -39,10 +47,14 @@ class SinkJob:
 
     def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[SinkReport], None]) -> None:
         self.settings, self.runtime, self.listener = settings, runtime, listener
-        self.stopping = threading.Event()
+        self.stopping, self.told = threading.Event(), False
         url, incidents = settings.elasticsearch.url or "", settings.reads(topics.INCIDENTS)
+        self.changes = settings.reads(topics.CHANGES)
         self.sink = Sink(SinkConfig.of(settings, url), stop=self.stopping)
-        self.sinks = {incidents: Sink(SinkConfig.of_incidents(settings, url), Incident, self.stopping)}
+        self.sinks = {
+            incidents: Sink(SinkConfig.of_incidents(settings, url), Incident, self.stopping),
+            self.changes: Sink(SinkConfig.of_changes(settings, url), Change, self.stopping),
+        }
 
     def write(self, rows: pa.Table, batch_id: int) -> None:
         """Writes a micro-batch; returns when each document is stored, superseded, or in the dead-letter topic.
@@ -54,7 +66,7 @@ class SinkJob:
         Raises:
             NewnormalError: See `Sink.write`.
         """
-        began = time.perf_counter()
+        began, rows = time.perf_counter(), self._usable(rows)
         places = zip(rows["value"].to_pylist(), rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
         names = rows["topic"].to_pylist()
         documents = [
@@ -63,18 +75,41 @@ class SinkJob:
         ]
         if not documents:
             return
-        of_incidents = []
+        few, missing = [], ""
         for topic, sink in self.sinks.items():  # incidents first: they are few, and what operators wait for
-            sink.open()  # a version can be promoted before it has its first incident
-            if mine := [document for name, document in zip(names, documents, strict=True) if name == topic]:
-                of_incidents.append(sink.write(mine))
+            mine = [document for name, document in zip(names, documents, strict=True) if name == topic]
+            try:
+                sink.open()  # a version can be promoted before it has its first incident
+                if mine:
+                    few.append(sink.write(mine))
+            except ForbiddenError as error:
+                if topic != self.changes:
+                    raise
+                missing = self._without_changes(error)
         others = [document for name, document in zip(names, documents, strict=True) if name not in self.sinks]
         outcome = self.sink.write(others)
-        for each in of_incidents:
+        for each in few:
             outcome = outcome.plus(each)
         if outcome.rejected:
             self._dead_letters(rows, documents, outcome, batch_id)
-        self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
+        self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began, missing))
+
+    def _without_changes(self, error: ForbiddenError) -> str:
+        """Says that changes are not stored, in the log once; the account may be older than they are."""
+        names = f"{self.settings.change_alias}*"
+        missing = f"changes are not stored, as the account lacks privileges for {names} (security.md): {error.what}"
+        if not self.told:
+            log.warning("changes are not stored; verdicts and incidents are", lacking=names, reason=error.what)
+        self.told = True
+        return missing
+
+    def _usable(self, rows: pa.Table) -> pa.Table:
+        """The messages without heartbeats, and without what is no change: the incidents job writes its dead letters."""
+        others = pc.not_equal(rows["topic"], self.changes)
+        if pc.all(others).as_py():
+            return rows
+        messages = zip(others.to_pylist(), rows["value"].to_pylist(), strict=True)
+        return rows.filter(pa.array([other or _is_change(value) for other, value in messages], pa.bool_()))
 
     def _dead_letters(self, rows: pa.Table, documents: list[SinkDocument], outcome: SinkOutcome, batch_id: int) -> None:
         at = {document.origin: row for row, document in enumerate(documents)}
@@ -104,3 +139,11 @@ class SinkJob:
         """Closes the connections; to be called when the query has ended."""
         for sink in (self.sink, *self.sinks.values()):
             sink.close()
+
+
+def _is_change(raw: bytes | None) -> bool:
+    try:
+        accepted(Change, raw)
+    except NewnormalError:
+        return False
+    return True

@@ -25,19 +25,25 @@ class Lanes:
     def __init__(self, writer: BulkWriter, number: int, documents: int) -> None:
         self._writer, self._number, self._documents = writer, number, documents
 
-    def write(self, actions: Iterable[Action]) -> Stored:
+    def write(self, actions: Iterable[Action], most: int) -> Stored:
         """Writes actions, each lane in their order.
+
+        So few as go into one request take one lane: several would leave as many segments behind at the next refresh.
+
+        Args:
+            actions: The actions.
+            most: How many they are at most.
 
         Raises:
             NewnormalError: See `Patience.insist`. No request is under way any more then, and no further one is made.
         """
-        lanes = [_Lane(self._writer) for _ in range(self._number)]
+        lanes = [_Lane(self._writer) for _ in range(self._number if most > self._documents else 1)]
         waiting: list[dict[str, Action]] = [{} for _ in lanes]
         sent: list[Future[Stored]] = []
         done = Stored()
         try:
             for action in actions:
-                lane = hash(action.id) % self._number
+                lane = hash(action.id) % len(lanes)
                 mine = waiting[lane]
                 other = mine.get(action.id)
                 done.superseded += other is not None

@@ -15,6 +15,8 @@ from functools import cache
 
 _FIRST, _LAST = 0, 4_102_444_800_000
 """1970 to 2100: other times come from a wrong clock, and would create useless indices."""
+NEVER = _LAST
+"""The first instant with daily indices where there are none."""
 _DAY_MS = 86_400_000
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -56,6 +56,7 @@ class SinkConfig:
         index: First part of the indices' names.
         alias: Alias through which one version of the indices is read.
         shown: True if the indices join the alias unless it shows others already.
+        daily: True if what is recent has an index for each day; all else has one for each month.
         refresh_ms: Longest time until a search finds a stored document, and shortest time between two refreshes that
             the sink makes; milliseconds.
         replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
@@ -68,6 +69,7 @@ class SinkConfig:
     index: str = "novelties"
     alias: str = "novelties"
     shown: bool = True
+    daily: bool = True
     refresh_ms: int = 500
     replicas: int | None = None
     limits: Limits = field(default_factory=Limits)
@@ -85,6 +87,12 @@ class SinkConfig:
     def of_incidents(cls, settings: Settings, url: str) -> SinkConfig:
         """The same for incidents."""
         return replace(cls.of(settings, url), index=settings.incident_index, alias=settings.incident_alias)
+
+    @classmethod
+    def of_changes(cls, settings: Settings, url: str) -> SinkConfig:
+        """The same for changes, which are few: each version writes the same documents to the same indices."""
+        alias = settings.change_alias
+        return replace(cls.of(settings, url), index=alias, alias=alias, shown=True, daily=False)
 
 
 class Sink:
@@ -112,6 +120,7 @@ class Sink:
             config.alias,
             record,
             shown=config.shown,
+            daily=config.daily,
             refresh_ms=config.refresh_ms,
             replicas=config.replicas,
         )
@@ -134,7 +143,7 @@ class Sink:
             self._partition = self._patience.insist(self._templates.ensure)
         return self._partition
 
-    def write(self, documents: Iterable[SinkDocument]) -> SinkOutcome:
+    def write(self, documents: Collection[SinkDocument]) -> SinkOutcome:
         """Stores the documents; returns when each is stored and searchable, superseded, or rejected.
 
         Raises:
@@ -168,7 +177,7 @@ class Sink:
                 else:
                     yield action
 
-        done = self._lanes.write(news_first())
+        done = self._lanes.write(news_first(), len(documents))
         searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
         return SinkOutcome(
             indexed=len(done.stored),

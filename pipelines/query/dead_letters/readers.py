@@ -16,10 +16,11 @@ from pipelines.query.dead_letters.letters import Letter, of_topic
 from pipelines.runtime.own_jobs import OwnJobs
 from pipelines.versions.version import Version
 
-KEEPERS = frozenset({"archive"})
-"""Jobs that keep messages as they came and judge none: a replay refuses there again what was refused before."""
+KEEPERS = frozenset({"archive", "places"})
+"""Jobs that judge no messages. The archive keeps them as they came: a replay refuses there what was refused before.
+`places` leaves out what it cannot read, and a message that it reads again says the same."""
 
-HARMLESS = frozenset({topics.NOVELTIES, *topics.FROM_OPERATORS})
+HARMLESS = frozenset({topics.NOVELTIES, *topics.ABOUT_THE_SITE})
 """Topics whose readers keep one record of each identity: a message that is read twice has no effect."""
 
 

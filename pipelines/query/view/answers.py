@@ -14,7 +14,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.query.view import progress
 from pipelines.query.view.database import Database
 from pipelines.query.view.detector_topics import TOPICS
-from pipelines.query.view.keys import ABNORMAL, STATE, WINDOW, beginning, names, parts
+from pipelines.query.view.keys import ABNORMAL, FULL, STATE, WINDOW, beginning, names, parts
 from pipelines.query.view.machines import machines
 from pipelines.query.view.part import Part
 from pipelines.query.view.progress import Heartbeat, Progress
@@ -78,6 +78,11 @@ class Answers:
         """The states of the most abnormal series, the highest score first."""
         worst = [series for _, series in islice(self.database.scan(ABNORMAL), most)]
         return [orjson.loads(value) for value in self.database.get_many(worst) if value]
+
+    def full(self, most: int) -> list[dict[str, Any]]:
+        """The states of the series that will be full, the next first."""
+        nearest = [series for _, series in islice(self.database.scan(FULL), most)]
+        return [orjson.loads(value) for value in self.database.get_many(nearest) if value]
 
     def counts(self) -> dict[str, int]:
         """How many series there are, by kind of their last state; how many are abnormal or have an open incident."""

@@ -119,6 +119,10 @@ def create_app(
     async def top(k: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Response:
         return answered({"states": view.top(k)})
 
+    @app.get("/full", summary="the series that will be full, the next first")
+    async def full(k: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Response:
+        return answered({"states": view.full(k)})
+
     @app.get("/counts", summary="how many series there are, by kind of their last verdict")
     async def counts() -> Response:
         return answered({"counts": view.counts()})

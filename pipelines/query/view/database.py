@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rocksdict import AccessType, BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, WriteBatch
+from rocksdict import AccessType, BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, ReadOptions, WriteBatch
 
 from engine.spec.errors import NewnormalError
 
@@ -51,9 +51,17 @@ class Database:
         """The values of keys."""
         return list(self._db.get(keys)) if keys else []
 
-    def scan(self, prefix: bytes, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The entries whose keys begin with a prefix and are greater than ``after``, in order of the keys."""
-        for key, value in self._db.items(from_key=max(prefix, after)):
+    def scan(self, prefix: bytes, after: bytes = b"", once: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """The entries whose keys begin with a prefix and are greater than ``after``, in order of the keys.
+
+        Args:
+            prefix: How the keys begin.
+            after: A key.
+            once: Whether nobody will ask for them again, so that they need no place among the blocks in memory.
+        """
+        options: Any = ReadOptions()  # its stub says that the next call takes nothing
+        options.fill_cache(not once)
+        for key, value in self._db.items(from_key=max(prefix, after), read_opt=options):
             if not key.startswith(prefix):
                 return
             if key != after:

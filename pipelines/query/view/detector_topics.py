@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -11,10 +11,11 @@ from engine.formats import columnar
 from engine.spec.duration import NEVER
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
+from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.content import Content, Gathering
 from pipelines.query.view.database import Database
-from pipelines.query.view.keys import names
+from pipelines.query.view.keys import BELIEF, MACHINE, VERDICT, WINDOW, names, parts, slot
 from pipelines.query.view.machines import Machines
 from pipelines.query.view.progress import Progress
 from pipelines.query.view.states import StateMessage, take_states
@@ -76,4 +77,18 @@ class _Gathering(Gathering):
         counts = {at: place.counts for (topic, at), place in places.items() if self.names[topic] == topics.STATE}
         take_states(database, self.last, counts, puts, gone)
         puts.update(self.machines.entries(database))
+        self._forget([series for series, said in self.last.items() if not said.state], database, puts, gone)
         return puts, gone
+
+    @staticmethod
+    def _forget(series: Sequence[bytes], database: Database, puts: dict[bytes, bytes], gone: set[bytes]) -> None:
+        """Deletes all that is kept of series that the detector has forgotten, and of machines without a series."""
+        if not series:
+            return
+        of_windows = [prefix + one for prefix in (WINDOW, VERDICT, BELIEF) for one in series]
+        gone.update(key for prefix in of_windows for key, _ in database.scan(prefix, once=True))
+        machines = {MACHINE + names(entity) for entity, metric in map(parts, series) if metric == JOINED}
+        gone.update(machines)
+        forgotten, size = {*of_windows}, len(slot(0))
+        for key in [key for key in puts if key in machines or key[:-size] in forgotten]:
+            del puts[key]

@@ -106,6 +106,11 @@ class Followed:
         with self._lock:
             return self._view().machines(most)
 
+    def full(self, most: int) -> list[dict[str, Any]]:
+        """The states of the series that will be full, the next first."""
+        with self._lock:
+            return self._view().full(most)
+
     def site(self) -> dict[str, Any]:
         """How many machines report, and which are learned."""
         with self._lock:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 
-STATE, WINDOW, VERDICT, BELIEF, ABNORMAL, MACHINE, ROW = b"s", b"w", b"v", b"b", b"a", b"e", b"r"
+STATE, WINDOW, VERDICT, BELIEF, ABNORMAL, FULL, MACHINE, ROW = b"s", b"w", b"v", b"b", b"a", b"f", b"e", b"r"
 PROGRESS, META = b"p", b"m"
 """What an entry is: last state of a series, statistics of a window, verdict on a window, belief that was said with a
-window, abnormal series by score, a machine, last row of a key of a job's topic, progress in a partition, how the
-database is laid out."""
+window, abnormal series by score, series by when they are full, a machine, last row of a key of a job's topic, progress
+in a partition, how the database is laid out."""
 
 _END = b"\0\1"
 

@@ -1,4 +1,4 @@
-"""The entries for the last state of each series: the state, a place among the abnormal series, and its counts."""
+"""The entries for the last state of each series: the state, places among abnormal and filling series, and counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.query.view.database import Database
-from pipelines.query.view.keys import ABNORMAL, STATE, descending
+from pipelines.query.view.keys import ABNORMAL, FULL, STATE, descending
 
 OPEN, UNUSUAL, GONE = "open_incidents", "abnormal", "gone"
 """Names in the counts beside the kinds: series with an open incident, abnormal series; in place of a kind: those that
@@ -36,7 +36,7 @@ class StateMessage:
 
     def __post_init__(self) -> None:
         if state := self.state:
-            _counted(state), _place(state, b"")
+            _counted(state), _places(state, b"")
 
     @cached_property
     def state(self) -> dict[str, Any] | None:
@@ -66,16 +66,15 @@ def take_states(
         if old:
             before = orjson.loads(old)
             own.subtract(_counted(before))
-            if _is_abnormal(before):
-                gone.add(_place(before, series))
+            gone.update(_places(before, series))
         if not (state := message.state) or not message.value:
             gone.add(STATE + series)
             continue
         own.update(_counted(state))
         puts[STATE + series] = message.value
-        if _is_abnormal(state):
-            gone.discard(_place(state, series))
-            puts[_place(state, series)] = STATE + series
+        for place in _places(state, series):
+            gone.discard(place)
+            puts[place] = STATE + series
 
 
 def total(counts: Mapping[str, int]) -> dict[str, int]:
@@ -98,8 +97,12 @@ def _is_abnormal(state: dict[str, Any]) -> bool:
     return news or state.get("incident.state") == "open"
 
 
-def _place(state: dict[str, Any], series: bytes) -> bytes:
-    return ABNORMAL + descending(float(state["record_score"])) + series
+def _places(state: dict[str, Any], series: bytes) -> list[bytes]:
+    """The keys of a series among the abnormal ones, and among those that will be full, the next first."""
+    places = [ABNORMAL + descending(float(state["record_score"])) + series] if _is_abnormal(state) else []
+    if (median := state.get("full_median")) is not None:
+        places.append(FULL + int(median).to_bytes(8, "big") + series)
+    return places
 
 
 def _counted(state: dict[str, Any]) -> list[str]:

@@ -130,7 +130,7 @@ def run(
         finally:
             clock.over.set()
             clock.join()
-            _end(process)
+            end(process)
             reader.consumer.close()
     return Results(reader.messages, reader.last - begin, used)
 
@@ -170,7 +170,7 @@ class _Reader:
                 self.last = max(self.last, message.timestamp()[1] / 1000)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Ends a program with all its processes."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)

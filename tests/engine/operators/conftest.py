@@ -194,7 +194,7 @@ def agrees(driven: Callable[..., Any]) -> Check:
         assert rows_of(run.rows) == rows_of(reference.rows)
         late = tuple(job.late.record.model_fields) if job.late else ()
         assert rows_of(run.late, late) == rows_of(reference.late, late)
-        assert run.dead == []
+        assert run.dead == [] or getattr(job.processor, "most", None), "nothing is refused but keys beyond the most"
         if at_once:
             assert run.late == []
         else:

@@ -27,6 +27,7 @@ from engine.reference.interpreter import rows as input_rows
 from engine.reference.of import reference as reference_of
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.job import Job
+from engine.spec.most_keys import MostKeys
 from engine.spec.operator import Progress, Row
 from engine.stream import Stream
 from engine.testing.runners import bounded
@@ -109,6 +110,10 @@ JOBS: dict[str, tuple[tuple[str, ...], Callable[[str], Job]]] = {
     "process": (("l",), one(lambda s: s.process(Process(Totals())))),
     "process, idle keys": (("l",), one(lambda s: s.process(Process(Totals(), idle_after="4s")))),
     "process, short life": (("l",), one(lambda s: s.process(Process(Totals(), idle_after="2s")))),
+    "process, few keys": (
+        ("l",),
+        one(lambda s: s.process(Process(Totals(), "4s", MostKeys(("key", "word"), 2, 3, 5_000), slots=6))),
+    ),
     "callback": (("l",), one(lambda s: s.process(Process(EachKey(Longest(), ("value",)), idle_after="6s")))),
     "deduplicate": (("l",), one(lambda s: s.process(Deduplicate(by=("word",), within="5s")))),
     "count windows": (("l",), one(lambda s: s.window(CountWindows(3)).aggregate(n=Count()))),

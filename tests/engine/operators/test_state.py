@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.spec.duration import END_OF_TIME
 from engine.state import key_table as table
 from engine.state.key_table import KeyTable
-from engine.state.segments import DictSegments, ShardState
+from engine.state.segments import DictSegments, ShardState, pack
 from engine.vectorized import ordered as base
 from engine.vectorized.ordered import Waiting
 from tests.engine.operators.conftest import some_examples
@@ -78,6 +79,24 @@ def test_a_part_of_the_waiting_records_is_not_read_until_one_of_them_is_due() ->
     ready = Waiting(ShardState(segments)).release(pl.DataFrame({"time": [9000]}), DUE, 1700)
     assert sorted(ready["time"].to_list()) == [500, 1500]
     assert segments.reads == ["notes", "held/0", "held/1"]
+
+
+def test_of_what_is_read_long_before_its_time_most_is_seldom_read_again() -> None:
+    """A replay reads the messages of months at once, and some of them are due in each micro-batch."""
+    segments, out = Counted(), list[int]()
+    times = [7 * number % 10_000 for number in range(10_000)]
+    for now in range(0, 10_001, 20):
+        state = ShardState(segments)
+        waiting = Waiting(state, "ahead", near=500)
+        batch = pl.DataFrame({"time": times if now == 0 else []}, {"time": pl.Int64})
+        ready = waiting.release(batch, DUE, now)["time"].to_list()
+        assert all(now - 20 < time <= now for time in ready) and (now > 0 or ready == [0])
+        assert waiting.first == (now + 1 if now < 9_999 else END_OF_TIME)
+        out += ready
+        state.save()
+    assert sorted(out) == list(range(10_000))
+    whole = len(pack({"records": pl.DataFrame({"time": times, "__due": times})}))
+    assert segments.written < 60 * whole, "500 micro-batches would write it 250 times"
 
 
 @some_examples

@@ -41,6 +41,13 @@ def test_changes_are_reported_corrected_and_listed_the_last_one_first(run: Run) 
     assert shown.index("cart 1.4.1") < shown.index("new switch") and "cart 1.4 " not in shown
 
 
+def test_changes_of_two_kinds_are_two_whatever_else_they_have_in_common(run: Run) -> None:
+    at = "2026-01-05T00:00:00Z"
+    for kind in ("cordon", "uncordon", "cordon"):
+        assert run("change", "add", "kernel", "--machine", "node-1", "--kind", kind, "--at", at)[0] == 0
+    assert sorted(each["kind"] for each in listed(run, "change")) == ["cordon", "uncordon"]
+
+
 def test_what_is_expected_is_muted_and_not_learned(run: Run) -> None:
     told = run("change", "add", "kernel", "--machine", "host-1", "--machine", "host-2", "--expected", "30m")[1]
     assert told.count("is muted for 30m") == 2
@@ -55,7 +62,12 @@ def test_what_is_expected_is_muted_and_not_learned(run: Run) -> None:
     [
         (["x" * 1_025], "CHANGE_INVALID"),
         (["x", "--machine", "y" * 513], "CHANGE_INVALID"),
+        (["x", "--kind", "cordon", "--machine", "node-*"], "CHANGE_INVALID"),
+        (["x", "--kind", "ending", "--machine", "shop/cart-?"], "CHANGE_INVALID"),
+        (["x", "--kind", "ended"], "CHANGE_INVALID"),
         (["x", "--at", "+2h"], "TIME_AHEAD"),
+        (["x", "--at", "-1h", "--until", "-2h"], "CHANGE_INVALID"),
+        (["x", "--at", "0001-01-01T00:00:00+14:00"], "TIME_INVALID"),
         (["x", "--expected", "soon"], "DURATION_INVALID"),
     ],
 )

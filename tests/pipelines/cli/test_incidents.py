@@ -53,6 +53,9 @@ def test_the_last_revision_of_each_incident_is_listed_the_last_opened_first(name
     assert [each["id"] for each in found] == ["ab12", opened().id]
     every = [json.loads(line) for line in run("incidents", "list", "--all", "--as", "v1", "--json")[1].splitlines()]
     assert {each["id"]: each["status"] for each in every} == {"ab12": "open", opened().id: "open", "ab34": "resolved"}
+    for machine, ids in (("db-1", ["ab12", opened().id]), ("db-2", []), ("", ["ab12", opened().id])):
+        of_it = run("incidents", "list", "--machine", machine, "--as", "v1", "--json")[1].splitlines()
+        assert [json.loads(line)["id"] for line in of_it] == ids
     shown = run("incidents", "list", "--as", "v1")[1]
     assert "the later one" in shown and "the one that is over" not in shown
     assert max(map(len, shown.splitlines()[:6])) <= 80

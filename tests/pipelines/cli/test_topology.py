@@ -7,12 +7,14 @@ import uuid
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka import content
+from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.contracts.records import Placement
+from pipelines.contracts.records import InferredPlacement, Placement
 from pipelines.jobs.incidents.topology import Topology
 from pipelines.jobs.operator_messages import accepted
 from pipelines.query.topology import NOWHERE, Place, from_csv
@@ -201,3 +203,25 @@ def test_what_is_no_list_of_at_most_500_names_is_refused(wrong: str) -> None:
     with pytest.raises(NewnormalError) as caught:
         accepted(Placement, text.encode())
     assert caught.value.code == "PLACEMENT_INVALID"
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(120)
+def test_the_list_says_what_people_say_and_what_telemetry_tells(namespace: str, run: Run, endpoints: Endpoints) -> None:
+    ensure_topics(endpoints.bootstrap, {namespace + topics.PLACES: topics.config(topics.PLACES)}, 1)
+    told = [
+        InferredPlacement(entity="shop/cart-0", parent="n1", workload="shop/cart", time=T0),
+        InferredPlacement(entity="shop/cart-1", parent="n2", time=T0),
+        InferredPlacement(entity="shop/cart-1", time=T0 + 1),
+    ]
+    producer = Producer({"bootstrap.servers": endpoints.bootstrap})
+    for each in told:
+        producer.produce(namespace + topics.PLACES, each.to_json(), each.entity.encode())
+    assert not producer.flush(30)
+    run("topology", "place", "vm-1", "--on", "host-1")
+    lines = [json.loads(line) for line in run("topology", "list", "--json")[1].splitlines()]
+    assert [(each["entity"], each["parent"], each["source"]) for each in lines] == [
+        ("vm-1", "host-1", "a person"), ("shop/cart-0", "n1", "telemetry"),
+    ]  # fmt: skip
+    shown = run("topology", "list")[1]
+    assert "shop/cart" in shown and "telemetry" in shown and "cart-1" not in shown

@@ -1,27 +1,17 @@
-"""The bounds of the values of records."""
+"""Which texts say a bound of a metric: what is no number, or no two of them, is refused when the settings are read."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from pipelines.contracts.records import Novelty
-from pipelines.jobs.sink.identity import UnusableError, parse
-
-GOOD = {
-    "host.name": "a", "metric": "cpu", "window_start": 0, "@timestamp": 10_000, "kind": "anomaly", "record_score": 80.0,
-    "probability": 0.01, "revision": 0,
-}  # fmt: skip
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 
 
 @pytest.mark.parametrize(
-    ("name", "good", "bad"), [("record_score", [0, 100], [-0.01, 100.01]), ("probability", [0, 1], [-1e-9, 1.000001])]
+    "text", ["nan..1", "0..nan", "inf..1", "-inf..1", "0..inf", "1e400..1", "0..0", "..", "", "x..1"]
 )
-def test_a_score_is_from_0_to_100_and_a_chance_from_0_to_1(name: str, good: list[float], bad: list[float]) -> None:
-    for value in good:
-        record, _ = parse(json.dumps(GOOD | {name: value}).encode(), Novelty)
-        assert getattr(record, name) == value
-    for value in bad:
-        with pytest.raises(UnusableError):
-            parse(json.dumps(GOOD | {name: value}).encode(), Novelty)
+def test_what_is_no_bound_is_refused_with_the_setting(text: str) -> None:
+    with pytest.raises(NewnormalError) as found:
+        load(**{"detector.bounds": {"queue*": text}})
+    assert found.value.code == "SETTING_INVALID" and "detector.bounds.queue*" in found.value.what

@@ -20,7 +20,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.chain import JOBS
 
 ALL = dict(leaves(Settings))
-TABLES = ("detector.family", "notify.channels", "notify.routes", "notify.runbooks", "spark.options")
+TABLES = ("detector.bounds", "detector.family", "notify.channels", "notify.routes", "notify.runbooks", "spark.options")
 """Settings that are tables; in the environment they are JSON."""
 
 NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"

@@ -47,6 +47,18 @@ def test_no_message_has_jargon_or_numbers_of_machines(case: dict[str, Any]) -> N
         assert strange not in " ".join(words["sentences"])
 
 
+def test_what_is_told_of_fullness_has_a_headline_of_its_own_and_no_figures_of_unusual_values() -> None:
+    full = {"metric": "disk.used_percent~full", "kind": "exhaustion", "at": "10:00:00", "record_score": 75.0}
+    soon = document(
+        full | {"probability": 0.025, "full_median": instant("15:00:00"), "full_latest": instant("19:00:00")}
+    )
+    found = explain(soon)
+    assert found["headline"] == "Full soon"
+    assert found["details"] == ["Score 75 of 100. It is full before 15:00:00 UTC as likely as after."]
+    assert explain(soon | {"full_latest": soon["@timestamp"]})["headline"] == "Full"
+    assert explain(soon | {"kind": "recovered"})["headline"] == "No longer full soon"
+
+
 def test_earlier_days_are_named_only_when_two_similar_ones_are_known() -> None:
     """`expected.hour` is absent until then; see the field in docs/records.md."""
     experts = {"level": 0.06, "hour": 0.89, "log_level": 0.05}
@@ -183,3 +195,12 @@ def test_an_end_of_an_absence_is_told_as_one() -> None:
     ]
     back = at(said, 140, "a")
     assert back["message"].startswith("a of vm sends again after 3 h 20 min: ")
+
+
+def test_news_of_a_replica_name_its_workload_and_other_verdicts_do_not() -> None:
+    names = ["shop/cart-7d4b9c6f5-x2x7p", "shop/cart-7d4b9c6f5-x2x7p", "web-1"]
+    verdicts = pl.DataFrame({"entity": names, "metric": "cpu", "kind": ["anomaly", "normal", "anomaly"]})
+    found = explained(verdicts)
+    assert found["workload"].to_list() == ["shop/cart", None, None]
+    assert found["message"][0].endswith(" It is a replica of shop/cart.")
+    assert "replica" not in found["message"][2]

@@ -25,6 +25,15 @@ def test_every_later_command_on_the_state_folder_has_the_numbers_of_the_first(tm
     assert numbers(load(state_dir=tmp_path / "other")) == numbers(usual) != (1, 1)
 
 
+def test_a_replay_of_a_demo_starts_servers_and_spark_that_optimize_no_more_than_those_of_the_demo(
+    tmp_path: Path,
+) -> None:
+    assert site.begin(load(state_dir=tmp_path), partitions=1, shards=1, jvm_optimizes="never")
+    assert load(state_dir=tmp_path).engine.jvm_optimizes == "never"
+    assert load(state_dir=tmp_path, **{"engine.jvm_optimizes": "usual"}).engine.jvm_optimizes == "usual"
+    assert load(state_dir=tmp_path / "other").engine.jvm_optimizes == "usual"
+
+
 def test_a_namespace_is_a_site_of_its_own(tmp_path: Path) -> None:
     assert site.begin(load(state_dir=tmp_path, namespace="small."), partitions=1, shards=1)
     assert numbers(load(state_dir=tmp_path, namespace="small.")) == (1, 1)

@@ -23,6 +23,7 @@ from pipelines.jobs.detectors.beliefs import latest
 from pipelines.jobs.detectors.job import detector
 from pipelines.jobs.detectors.metrics.detection import Detection
 
+SAID = (topics.RULES, topics.LABELS, topics.CHANGES)
 T0, STEP, PARTITIONS = 1_700_000_000_000, 10_000, 4
 STATISTICS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99")
 HOSTILE = 'a/b"\\\n\x00 é%00'
@@ -53,7 +54,7 @@ def fed(series: Series, batch: int = 60, emit: str = "all") -> Driven:
             ]
             table, now = pa.Table.from_pylist(own, schema=Features.arrow_schema()), T0 + end * STEP
             rows.append((columnar.encode(table, now), topics.FEATURES, partition, offset, now))
-            rows += [(HEARTBEAT, topic, partition, offset, now) for topic in (topics.RULES, topics.LABELS)]
+            rows += [(HEARTBEAT, topic, partition, offset, now) for topic in SAID]
             offset += 1
         made = [dict(zip(KAFKA.names, row, strict=True)) for row in rows]
         driven.kafka([pa.Table.from_pylist(made, schema=KAFKA)])

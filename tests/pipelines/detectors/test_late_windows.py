@@ -207,8 +207,8 @@ def test_what_is_kept_is_bounded() -> None:
         sizes.append(len(job.segments.values))
     models = 5 * 3  # four tables and the worst verdicts: now, and in two snapshots
     assert max(sizes) <= 3 + models + 2 * HORIZON // STEP
-    assert {*SCHEMA, "values", "clock", "metrics"} == set(job.said[-1].columns), (
-        "what news say of how well a band is known is on top"
+    assert {*SCHEMA, "values", "clock", "metrics", "workload"} == set(job.said[-1].columns), (
+        "what news say of how well a band is known, and the workload, are on top"
     )
 
 

@@ -22,6 +22,9 @@ from pipelines.contracts.settings import load
 from pipelines.jobs.detectors.job import detector
 
 T0, STEP, PARTITIONS = 1_700_000_000_000, 10_000, 4
+SAID = (topics.RULES, topics.LABELS, topics.CHANGES)
+"""The topics that the detector reads beside windows."""
+
 STATISTICS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99")
 Entry = tuple[str, int, bytes, int]
 
@@ -44,7 +47,7 @@ def features(windows: dict[int, dict[str, float]], watermark: int, revision: int
 
 
 def heartbeats(arrived: int) -> list[Entry]:
-    return [(t, p, HEARTBEAT, arrived) for t in (topics.RULES, topics.LABELS) for p in range(PARTITIONS)]
+    return [(t, p, HEARTBEAT, arrived) for t in SAID for p in range(PARTITIONS)]
 
 
 @pytest.fixture

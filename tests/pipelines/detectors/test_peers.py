@@ -8,18 +8,14 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from engine.spec.duration import END_OF_TIME, NEVER
-from engine.spec.operator import Progress
-from engine.state.segments import DictSegments, ShardState
-from engine.vectorized.build import build
+from engine.state.segments import ShardState
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detectors.detect_operator import Detect
 from pipelines.jobs.detectors.metrics.judging import Metrics
 from pipelines.jobs.detectors.metrics.model_log import ModelLog
 from pipelines.jobs.detectors.state_table import as_frame
+from tests.pipelines.detectors.coming import judged
 
 STEP, STEPS, JOINS, HORIZON = 10_000, 76, 61, 60_000
-TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl.String, "label": pl.String}
 
 
 def _windows(revised: bool) -> list[dict[str, Any]]:
@@ -39,24 +35,12 @@ def _windows(revised: bool) -> list[dict[str, Any]]:
 
 def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The last word on each window, and what is believed of each series."""
-    segments, said, before = DictSegments(), [], NEVER
-    process = Detect(DetectorSettings(), Metrics(HORIZON))
-    times = [*range(every * STEP, STEPS * STEP, every * STEP), END_OF_TIME]
-    for now in times:
-        came = [row for row in rows if before < row["comes"] <= now]
-        batch = pl.DataFrame(came, dict.fromkeys(rows[0]) | TYPES, infer_schema_length=None)
-        whole = ("window_start", "window_end", "count", "revision")
-        batch = batch.with_columns(pl.col(*whole).cast(pl.Int64), pl.col("mean", "p95", "rate").cast(pl.Float64))
-        state = ShardState(segments)
-        result = build(process).process(batch.drop("comes"), state, Progress(before, now))
-        state.save()
-        said += [result.records] if result.records.height else []
-        before = now
-    last = pl.concat(said).sort("revision", maintain_order=True).unique(["entity", "metric", "window_end"], keep="last")
-    models = process.judges.judge(process.settings).detection.new_state()
+    metrics = Metrics(HORIZON)
+    last, segments = judged(rows, range(every * STEP, STEPS * STEP, every * STEP), metrics)
+    models = metrics.judge(DetectorSettings()).detection.new_state()
     assert ModelLog(ShardState(segments)).read(models)
     believed = as_frame(models.series.to_arrow()).sort("entity", "metric")
-    return last.sort("window_end", "entity", "metric").drop("revision"), believed
+    return last, believed
 
 
 def test_a_joining_machine_is_judged_the_same_whatever_the_batches_and_what_came_late() -> None:

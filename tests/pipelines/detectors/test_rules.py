@@ -96,7 +96,7 @@ def test_a_silenced_window_has_no_figures_that_only_news_have() -> None:
 
 def learned_in(state: DetectionState) -> dict[str, dict[str, list[Any]]]:
     """A copy of the tables of a state, but for what was last said or reported, and when windows came."""
-    apart = ("said.", "heard.", "reported")
+    apart = ("said.", "heard.", "ends.", "reported")
     return {
         name: table.drop_columns([column for column in table.column_names if column.startswith(apart)]).to_pydict()
         for name, table in state.to_tables().items()
@@ -203,7 +203,7 @@ def test_rules_that_concern_nothing_cost_nothing() -> None:
 def in_state(*rules: Rule) -> ControlMessages:
     kept = ControlMessages(ShardState(DictSegments()))
     news = pl.DataFrame({"rule": [r.to_json().decode() for r in rules], "label": [None] * len(rules)})
-    kept.take(news, NEVER, NEVER)
+    kept.take(news, NEVER, NEVER, NEVER)
     return kept
 
 

@@ -16,7 +16,7 @@ def given(control: ControlMessages, *rules: Rule, base: int = NEVER, before: int
     """Rules that arrive in a micro-batch; what `take` returns of them."""
     texts = [rule.to_json().decode() for rule in rules]
     news = pl.DataFrame({"rule": texts, "label": [None] * len(texts)}, {"rule": pl.String, "label": pl.String})
-    return control.take(news, base, before)[0]
+    return control.take(news, base, before, before)[0]
 
 
 def times(control: ControlMessages) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -74,6 +75,15 @@ def test_the_incidents_that_go_and_come_are_those_that_the_job_writes_with_the_o
         assert {it.id for it in found.removed} == before - after
         assert {it.id for it in found.added} == after - before
         assert before != after
+
+
+def test_news_of_the_first_value_of_a_replica_count_by_what_it_inherited() -> None:
+    """It has no values of its own: how many milliseconds lie between them is not known, as in the job."""
+    stored = as_stored([row | {"clock": 0.0} for row in site(1)])
+    first = {"values": 0.0, "watched": 0.0, "inherited": 60.0}
+    verdicts = stored.verdicts.with_columns(pl.lit(value).alias(name) for name, value in first.items())
+    groups = budget_trial(Budget.of(load()), T0, T0 + WEEKS, replace(stored, verdicts=verdicts), load(), {}, []).grouped
+    assert groups[0] and all(0 < it.severity_score <= 100 for it in groups[0])
 
 
 def test_labels_say_which_of_the_removed_incidents_were_true() -> None:

@@ -115,3 +115,48 @@ def test_fifty_thousand_verdicts_take_seconds() -> None:
     found = tried(frame, LabelTried("false_alarm", "*", "*", 0))
     assert found.windows[0] > 1_000
     assert time.process_time() - began < 10
+
+
+def beside(at: int, kind: str = "outlier", score: float = 60.0, **more: Any) -> dict[str, Any]:
+    return verdict(at, kind, score, metric="_peers.cpu", **more)
+
+
+@pytest.mark.parametrize(("metric", "goes"), [("_peers.cpu", True), ("cpu", True), ("_machine", False), ("mem", False)])
+def test_a_false_alarm_of_a_metric_has_its_outliers_count_less(metric: str, goes: bool) -> None:
+    rows = [
+        beside(50), beside(80, "recovered", 0.0, since=50 * MINUTE, incident_state="closed"),
+        beside(200, score=95.0), verdict(400, score=95.0),
+    ]  # fmt: skip
+    found = tried(frame_of(*rows), LabelTried("false_alarm", "*", metric, 0))
+    assert [row[2] // MINUTE for row in found.changed.rows()] == ([50] if goes else [])
+    assert not goes or found.count("gone") == 1
+
+
+@pytest.mark.parametrize(("metric", "ends"), [("_peers.cpu", True), ("cpu", True), ("_machine", True), ("mem", False)])
+def test_an_expected_change_ends_what_is_open_beside_peers(metric: str, ends: bool) -> None:
+    rows = [
+        beside(50), beside(100, since=50 * MINUTE), beside(140, since=50 * MINUTE),
+        beside(180, "recovered", 0.0, since=50 * MINUTE, incident_state="closed"),
+    ]  # fmt: skip
+    found = tried(frame_of(*rows), LabelTried("expected_change", "a", metric, 60 * MINUTE))
+    assert [row[2] // MINUTE for row in found.changed.rows()] == ([140] if ends else []), (
+        "the first one after it says so"
+    )
+
+
+def test_of_when_it_is_full_a_trial_says_what_ends_and_not_how_much_later_it_would_be_told() -> None:
+    rows = [
+        verdict(at, kind, 75.0, metric="disk~full", since=50 * MINUTE, incident_state=state)
+        for at, kind, state in [
+            (50, "exhaustion", "open"),
+            (100, "exhaustion", "open"),
+            (200, "exhaustion", "open"),
+            (300, "recovered", "closed"),
+        ]
+    ]
+    known = tried(frame_of(*rows), LabelTried("expected_change", "a", "disk~full", 60 * MINUTE))
+    assert [row[2] // MINUTE for row in known.changed.rows()] == [200]
+    false = tried(frame_of(*rows), LabelTried("false_alarm", "a", "disk~full", 60 * MINUTE))
+    assert (false.windows, false.undecided) == ((0, 0), 1)
+    other = tried(frame_of(*rows), LabelTried("expected_change", "a", "_machine", 60 * MINUTE))
+    assert other.windows == (0, 0), "a changed level says nothing of how it fills"

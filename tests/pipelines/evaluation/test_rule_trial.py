@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ import polars as pl
 import pytest
 
 from pipelines.cli.rule_trial import trial_lines
+from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Incident, Rule
 from pipelines.contracts.records.incident import AffectedSeries
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.comparison.verdicts import SCHEMA
 from pipelines.evaluation.rule_trial.past import only_teaches
-from pipelines.evaluation.rule_trial.stored import Stored
+from pipelines.evaluation.rule_trial.stored import Stored, _of_rule
 from pipelines.evaluation.rule_trial.trial import Trial, trial
 from pipelines.evaluation.truth import CALM, Span
 from pipelines.jobs.detectors.metrics.detection import Detection
@@ -226,3 +228,40 @@ def test_a_rule_that_only_teaches_cannot_be_tried() -> None:
     assert "replay" in only_teaches(rule(weekend=True, store=True))
     assert "stored" in only_teaches(rule(store=True))
     assert only_teaches(rule(skip_learning=True, skip_result=True)) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "goes"),
+    [
+        (rule(metric="disk", skip_result=True), {"disk~full"}),
+        (rule(metric="*~full", skip_result=True), {"disk~full"}),
+        (rule(metric="_peers.*", skip_result=True), {"_peers.cpu"}),
+        (rule(metric="cpu", skip_result=True), set()),
+        (rule(skip_result=True), {"disk~full", "_peers.cpu"}),
+        (rule(above=1.0, report=True), set()),
+    ],
+)
+def test_what_is_said_beside_peers_and_of_when_it_is_full_is_tried_as_the_detector_rules(
+    given: Rule, goes: set[str]
+) -> None:
+    known = {"entity": "a", "window_start": 0, "window_end": STEP, "since": 0, "record_score": 75.0, "actual": 90.0}
+    rows = [
+        dict.fromkeys(SCHEMA) | known | {"metric": metric, "kind": kind, "incident_state": "open"}
+        for metric, kind in [("disk~full", "exhaustion"), ("_peers.cpu", "outlier")]
+    ]
+    columns = {name: kind for name, kind in SCHEMA.items() if name in rows[0]}
+    found = tried(given, pl.DataFrame([{name: row[name] for name in columns} for row in rows], columns))
+    assert set(found.alarms.filter(outcome="gone")["metric"]) == goes
+    assert found.count("new") == 0
+
+
+@pytest.mark.parametrize("metric", ["disk.used{path=/}", "disk*"])
+def test_the_stored_verdicts_of_a_rule_are_also_those_of_when_its_metric_is_full(metric: str) -> None:
+    names = ["disk.used{path=/}", "disk.used{path=/}~full", "_machine", "_peers.disk.used{path=/}", "cpu"]
+    clause = json.dumps(_of_rule(rule(metric=metric, skip_result=True))[0])
+    asked = [name for glob in (metric, f"{metric}~full") if glob in clause for name in names if matches_one(glob, name)]
+    assert set(asked) == {"disk.used{path=/}", "disk.used{path=/}~full"}
+
+
+def matches_one(glob: str, name: str) -> bool:
+    return bool(matches(glob, pl.Series([name]))[0])

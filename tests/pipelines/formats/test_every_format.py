@@ -79,6 +79,15 @@ def test_no_message_stops_a_decoder_and_each_is_records_or_a_dead_letter(name: s
 
 
 @pytest.mark.parametrize("name", list(BY_NAME))
+def test_no_value_that_is_nested_as_deeply_as_json_may_be_stops_a_decoder(name: str) -> None:
+    """As orjson reads it that is 1,024 levels, of which Python can show fewer than 1,000."""
+    deep, value = b"[" * 1_000 + b"]" * 1_000, re.compile(rb'(?<=":)\s*("[^"]*"|-?[0-9.]+)')
+    values = [good[: at.start()] + deep + good[at.end() :] for good in GOOD[name] for at in value.finditer(good)]
+    for found in (decoded(decoder(name), *values), decoded(AnyFormatDecoder(BY_NAME[name].record, RULES), *values)):
+        assert all(code and why for _, code, why in found.refused)
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_a_message_becomes_the_same_whatever_its_neighbours(name: str, data: st.DataObject) -> None:

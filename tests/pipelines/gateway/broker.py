@@ -19,9 +19,10 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
 from pipelines.formats.any_format import AnyFormatDecoder
+from pipelines.formats.placements.spans import Span
 from pipelines.formats.rules import Rules
 
-TOPIC: dict[type[Record], str] = {Telemetry: topics.RAW_AGENTS, Log: topics.LOGS_AGENTS}
+TOPIC: dict[type[Record], str] = {Telemetry: topics.RAW_AGENTS, Log: topics.LOGS_AGENTS, Span: topics.TRACES_AGENTS}
 
 
 class Broker:

@@ -12,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Change
 from pipelines.contracts.settings import Settings
+from pipelines.gateway.change_formats import changes_of
 from pipelines.query import control_topics
 
 pytestmark = pytest.mark.servers
@@ -126,10 +128,12 @@ def test_events_of_kubernetes_that_change_something_are_taken_and_the_others_are
     renamed = {k: v for k, v in kubernetes("ScalingReplicaSet", "Deployment", "web").items() if k not in removed}
     assert gateway.post("/events", json=renamed | newer).json()["taken"] == 1
     rollout = AT_MS, "deployment"
+    pod = ["shop/cart-7d9", "cart-7d9"]
+    cart, web = ([f"shop/{name}", f"shop/{name}-*", name, f"{name}-*"] for name in ("cart", "web"))
     assert sorted(shown(control_topics.changes(own))) == [
-        ("uid-Killing-cart-7d9", AT_MS, "restart", "Pod shop/cart-7d9: Killing of cart-7d9", ["cart-7d9"]),
-        ("uid-ScalingReplicaSet-cart", *rollout, "Deployment shop/cart: ScalingReplicaSet of cart", ["cart", "cart-*"]),
-        ("uid-ScalingReplicaSet-web", *rollout, "Deployment shop/web: Scaled up", ["web", "web-*"]),
+        ("uid-Killing-cart-7d9", AT_MS, "restart", "Pod shop/cart-7d9: Killing of cart-7d9", pod),
+        ("uid-ScalingReplicaSet-cart", *rollout, "Deployment shop/cart: ScalingReplicaSet of cart", cart),
+        ("uid-ScalingReplicaSet-web", *rollout, "Deployment shop/web: Scaled up", web),
     ]
 
 
@@ -211,3 +215,71 @@ def test_a_wrong_one_among_right_ones_is_left_out_alone(gateway: httpx.Client, o
 def test_text_that_is_no_json_is_refused(gateway: httpx.Client) -> None:
     answer = gateway.post("/events", content=b"deploy cart")
     assert (answer.status_code, answer.json()["message"][:14]) == (400, "JSON_MALFORMED")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message", "pod"),
+    [
+        ("ReplicaSet", "cart-7d4b9c6f5", "Deleted pod: cart-7d4b9c6f5-x2x7p", "cart-7d4b9c6f5-x2x7p"),
+        ("StatefulSet", "db", "delete Pod db-0 in StatefulSet db successful", "db-0"),
+        ("DaemonSet", "agent", "Deleted pod: agent-zk5t2", "agent-zk5t2"),
+    ],
+)
+def test_of_a_pod_that_its_controller_has_ended_it_is_said(kind: str, name: str, message: str, pod: str) -> None:
+    """The messages are those of Kubernetes' controllers: ``pkg/controller``, and ``stateful_pod_control.go``."""
+    (change,) = changes_of(kubernetes("SuccessfulDelete", kind, name, message=message), AT_MS)
+    assert isinstance(change, Change)
+    assert (change.kind, change.machines) == ("ended", [f"shop/{pod}", pod])
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "name", "message", "action"),
+    [
+        ("Killing", "Pod", "db-0", "Stopping container app", "ending"),
+        ("Killing", "Pod", "db-0", "Container app failed liveness probe, will be restarted", "restart"),
+        ("Killing", "Pod", "db-0", "Container app definition changed, will be restarted", "restart"),
+        ("BackOff", "Pod", "db-0", "Back-off restarting failed container app", "restart"),
+        ("Evicted", "Pod", "db-0", "The node was low on resource: memory.", "ending"),
+        ("TaintManagerEviction", "Pod", "db-0", "Marking for deletion Pod shop/db-0", "ending"),
+        ("TaintManagerEviction", "Pod", "db-0", "Cancelling deletion of Pod shop/db-0", None),
+        ("Completed", "Job", "report-29384700", "Job completed", "ended"),
+        ("Completed", "Pod", "db-0", "Completed", None),
+        ("ScaleDown", "Pod", "db-0", "deleting pod for node scale down", "ending"),
+        ("OOMKilling", "Node", "node-3", "Memory cgroup out of memory: Killed process 7 (app)", None),
+        ("Failed", "Pod", "db-0", "Error: ErrImagePull", None),
+        ("NodeNotReady", "Node", "node-3", "Node node-3 status is now: NodeNotReady", None),
+    ],
+)
+def test_what_ends_a_pod_on_purpose_is_told_from_what_kills_it(
+    reason: str, kind: str, name: str, message: str, action: str | None
+) -> None:
+    """The messages are those of kubelet, of the controllers of taints and of jobs, and of the cluster autoscaler."""
+    (change,) = changes_of(kubernetes(reason, kind, name, message=message), AT_MS)
+    assert (change.kind if isinstance(change, Change) else None) == action
+    if isinstance(change, Change):
+        assert change.machines == [f"shop/{name}", name]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "action"),
+    [
+        ("NodeNotSchedulable", "Node node-3 status is now: NodeNotSchedulable", "cordon"),
+        ("ScaleDown", "marked the node as toBeDeleted/unschedulable", "cordon"),
+        ("NodeSchedulable", "Node node-3 status is now: NodeSchedulable", "uncordon"),
+    ],
+)
+def test_that_a_node_is_cordoned_is_said_of_its_machine(reason: str, message: str, action: str) -> None:
+    told = kubernetes(reason, "Node", "node-3", message=message)
+    told["involvedObject"].pop("namespace", None)
+    (change,) = changes_of(told, AT_MS)
+    assert isinstance(change, Change)
+    assert (change.kind, change.machines) == (action, ["node-3"])
+
+
+@pytest.mark.parametrize("kind", ["ended", "ending", "cordon", "uncordon"])
+@pytest.mark.parametrize("machines", [[], ["*"], ["web-?"]])
+def test_agents_say_of_single_machines_only_that_they_were_ended(machines: list[str], kind: str) -> None:
+    told = {"event.id": "x", "message": "scaled down", "event.action": kind, "host.name": machines}
+    (refused,) = changes_of(told, AT_MS)
+    assert isinstance(refused, NewnormalError)
+    assert refused.code == "CHANGE_INVALID"

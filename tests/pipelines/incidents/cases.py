@@ -17,7 +17,16 @@ from engine.runtime.messages import Message
 from engine.runtime.shard import to_table
 from engine.testing.driven import Driven
 from pipelines.contracts import topics
-from pipelines.contracts.records import Acknowledgement, Change, Incident, News, Placement, Rule, Silence
+from pipelines.contracts.records import (
+    Acknowledgement,
+    Change,
+    Incident,
+    InferredPlacement,
+    News,
+    Placement,
+    Rule,
+    Silence,
+)
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.incidents.topology import Topology
@@ -26,7 +35,10 @@ from pipelines.jobs.incidents.verdicts import ROWS
 SETTINGS = load()
 STEP, MINUTE = 10_000, 60_000
 T0 = 1_767_571_200_000
-_NULLABLE = ("template", "example", "level", "since", "actual", "typical", "lower", "upper", "values", "clock")
+_NULLABLE = (
+    *("template", "example", "level", "since", "actual", "typical", "lower", "upper", "values", "clock"),
+    *("full_earliest", "full_latest"),
+)
 
 
 def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
@@ -47,6 +59,8 @@ def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: An
         "upper": None,
         "values": None,
         "clock": float(STEP),
+        "full_earliest": None,
+        "full_latest": None,
     }
     return made | {"revision": 0} | more
 
@@ -111,6 +125,11 @@ class Feed:
         """An operator says on which machine another runs, and what it calls, from ``at`` ms after `T0` on."""
         made = Placement(entity=entity, parent=parent, depends_on=list(calls), moved_from=moved_from, time=T0 + at)
         self._take([self._row(made.to_json(), topics.TOPOLOGY, 0)])
+
+    def infer(self, entity: str, parent: str | None = None, at: int = 0, **more: Any) -> None:
+        """Telemetry tells the place of a machine, ``at`` milliseconds after `T0`."""
+        made = InferredPlacement(entity=entity, parent=parent, time=T0 + at, **more)
+        self._take([self._row(made.to_json(), topics.PLACES, 0)])
 
     def acknowledge(self, incident: str, at: int, **more: Any) -> None:
         """An operator looks after an incident, ``at`` milliseconds after `T0`."""

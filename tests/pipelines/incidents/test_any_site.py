@@ -125,12 +125,18 @@ def run(feed: Feed, log: Sequence[Sent], ends: Iterable[int], begin: int = 0) ->
 
 
 def feed_of(placed: Iterable[tuple[str, str | None, str | None, list[str], int]], shards: int = 1) -> Feed:
+    """A site of which people say every second place, and telemetry tells the others; c and d are replicas of w."""
     feed = Feed(shards, SETTINGS)
     with feed.at_once():
-        for entity, parent, moved_from, calls, at in placed:
-            others = [each for each in calls if each != entity]
+        for n, (entity, parent, moved_from, calls, at) in enumerate(placed):
+            others = ["w" if each == "f" else each for each in calls if each != entity]
             gone = moved_from if moved_from not in (entity, parent) else None
-            feed.place(entity, parent if parent != entity else None, gone, at * STEP, others)
+            on = parent if parent != entity else None
+            if n % 2:
+                more = {"moved_from": gone, "depends_on": others, "workload": "w" if entity in "cd" else None}
+                feed.infer(entity, on, at * STEP, **more)
+            else:
+                feed.place(entity, on, gone, at * STEP, others)
     return feed
 
 

@@ -7,6 +7,7 @@ from random import Random
 from time import process_time
 from typing import Any
 
+import polars as pl
 import pytest
 
 from engine.state.segments import ShardState
@@ -125,16 +126,67 @@ def test_an_incident_that_lasts_for_days_goes_on_to_name_its_change_and_others_a
     assert set(ShardState(feed.run.states[0]).notes["site"]["texts"]["change"]) == {"own", "new"}
 
 
-def test_of_too_many_changes_the_last_ones_are_kept() -> None:
-    messages = LastMessages({"change": {}})
-    for n in range(MOST_OF_CHANGES // 1_000 + 50):
-        one = Change(id=f"{n}", time=T0 + n, message="x" * 900)
-        messages.texts["change"][one.id] = one.to_json().decode()
-    last = list(messages.texts["change"])[-1]
-    messages.forget_changes(T0, ())
+def test_of_too_many_changes_of_an_hour_the_first_ones_are_kept_and_what_ends_machines_has_its_own_bound() -> None:
+    hour = 60 * MINUTE
+    messages, wanted = LastMessages({"change": {}}), set()
+    for kind in ("deployment", "ended", "cordon"):
+        for n in range(2 * MOST_OF_CHANGES // 1_000):
+            for begin in (0, hour):
+                one = Change(id=f"{kind}{begin}-{n}", time=T0 + begin + n, message="x" * 900, kind=kind)
+                messages.texts["change"][one.id] = one.to_json().decode()
+    size = len(next(iter(messages.texts["change"].values())))
+    messages.bound_changes()
     kept = messages.texts["change"]
-    assert MOST_OF_CHANGES * 0.99 < sum(map(len, kept.values())) <= MOST_OF_CHANGES
-    assert last in kept and "0" not in kept
+    for kind, begins in (("deployment", (0, hour)), ("ended", (0, hour)), ("cordon", (0,))):
+        for begin in begins:
+            wanted |= {f"{kind}{begin}-{n}" for n in range(MOST_OF_CHANGES // (size + 10))}
+    assert wanted <= kept.keys() and len(kept) <= len(wanted) * 1.1
+    assert sum(map(len, kept.values())) <= 5 * MOST_OF_CHANGES
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_of_too_many_changes_the_same_ones_are_kept_whatever_the_micro_batches(size: int) -> None:
+    """The third is too much; the fourth has room, whether the third was given up before it came or with it."""
+    large = [change(f"{n}", n, tuple(f"{m:03d}{'x' * 490}" for m in range(100))) for n in range(3)]
+    said, messages = [*large, change("small", 3)], LastMessages()
+    assert sum(len(each.to_json()) for each in large[:2]) < MOST_OF_CHANGES < sum(len(e.to_json()) for e in large)
+    for begin in range(0, 4, size):
+        messages.take(pl.DataFrame({"change": [each.to_json().decode() for each in said[begin : begin + size]]}))
+        messages.bound_changes()
+    assert [each.id for each in messages.changes()] == ["0", "1", "small"]
+
+
+@pytest.mark.parametrize("ahead", [True, False], ids=["all at once", "as they come"])
+def test_changes_that_are_read_long_before_their_time_hide_none_that_are_named_now(ahead: bool) -> None:
+    """A replay reads the changes of months before the first verdict."""
+    feed, day = Feed(), 24 * 60 * MINUTE
+    later = [
+        change(f"{n}", day + n * MINUTE, ("db-1",), source="x" * 500, url="y" * 1_000, by="z" * 200)
+        for n in range(2 * (1 << 20) // 1_800)
+    ]
+    feed.say(change("own", ONSET - MINUTE, ("web-1",)), *(later if ahead else ()))
+    feed.send(episode("web-1", "cpu", ONSET, ONSET + 5 * MINUTE), ONSET + MINUTE)
+    (one,) = feed.standing
+    assert [each.id for each in one.changes] == ["own"]
+    if ahead:
+        assert set(ShardState(feed.run.states[0]).notes["site"]["texts"]["change"]) == {"own"}
+
+
+def test_a_cordon_that_is_taken_back_later_is_known_as_it_was_at_the_watermark() -> None:
+    """Whether what is read was written before or after the watermark's time makes no difference to its incidents."""
+    told = []
+    for ahead in (True, False):
+        feed = Feed()
+        cordon = change("c", ONSET, ("node-1",)).model_copy(update={"kind": "cordon"})
+        back = change("u", ONSET + 60 * MINUTE, ("node-1",)).model_copy(update={"kind": "uncordon"})
+        feed.say(cordon, *([back] if ahead else []))
+        feed.send([news("node-1", "_machine", ONSET + MINUTE, "absence", record_score=52.0)], ONSET + 3 * MINUTE)
+        if not ahead:
+            feed.say(back)
+        before = len(feed.standing)
+        feed.send([], ONSET + 71 * MINUTE)
+        told.append((before, [each.message for each in feed.standing]))
+    assert told[0] == told[1] and told[0][0] == 0 and len(told[0][1]) == 1
 
 
 def test_a_change_of_days_is_kept_until_it_has_ended_for_long() -> None:

@@ -26,7 +26,7 @@ def _site(seed: int) -> SimulatorConfig:
 def _news(config: SimulatorConfig, threshold: float) -> pl.DataFrame:
     detection, made = Detection(load(**{"detector.threshold": threshold}).detector), []
     state = detection.new_state()
-    for done, frame in kinds._frames(config):
+    for done, frame in kinds.frames(config):
         verdicts, state = detection.process(frame, state, now=(config.start or 0) + done * config.step)
         made.append(verdicts.filter(NEWS))
     return news_of(pl.concat(made), "default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ def _logs(deployed: int) -> list[dict[str, Any]]:
 def _news(job: Driven, topic: str, record: type[Record], rows: list[dict[str, Any]], news: str) -> list[Message]:
     """The messages of a topic of news that a detector writes: one a partition and micro-batch of ten windows."""
     count = load().kafka.partitions
-    said = [(name, p, HEARTBEAT, T0 + WINDOWS * STEP) for name in (topics.RULES, topics.LABELS) for p in range(count)]
+    beside = (topics.RULES, topics.LABELS, topics.CHANGES)
+    said = [(name, p, HEARTBEAT, T0 + WINDOWS * STEP) for name in beside for p in range(count)]
     for number, until in enumerate(range(T0 + 10 * STEP, T0 + WINDOWS * STEP + 1, 10 * STEP)):
         parts: list[list[dict[str, Any]]] = [[] for _ in range(count)]
         for row in rows:
@@ -143,7 +145,7 @@ def test_the_incidents_are_the_same_however_the_news_of_metrics_and_logs_interle
     once = _grouped([*logs, *metrics], len(logs) + len(metrics))
     assert once[0].log_changes
     half = len(metrics) // 2
-    alternating = [message for pair in zip(metrics, logs, strict=True) for message in pair]
+    alternating = [message for pair in zip_longest(metrics, logs) for message in pair if message is not None]
     for mixed in ([*logs, *metrics], [*metrics, *logs], [*metrics[:half], *logs, *metrics[half:]], alternating):
         for at_once in (3, 16):
             assert _grouped(mixed, at_once) == once

@@ -102,6 +102,16 @@ def test_a_machine_that_sends_something_unusual_after_its_silence_sends_again_th
     assert "it sends again" in only(feed).message
 
 
+def test_a_machine_that_never_sends_again_is_not_said_to_when_its_incident_is_over() -> None:
+    """`incidents.longest`, a day, ends the incident of a machine that is gone."""
+    feed = Feed()
+    feed.send(silent("vm"), AT + MINUTE)
+    feed.send([], AT + 25 * 60 * MINUTE)
+    (found,) = feed.incidents.values()
+    assert (found.status, found.message) == ("resolved", "vm has sent nothing since 00:10:00 UTC")
+    assert (found.series[0].end, found.series[0].change) == (None, "has sent nothing since 00:10:00 UTC")
+
+
 @pytest.mark.parametrize("count", [3, 24])
 def test_machines_that_fall_silent_alike_are_one_critical_incident(count: int) -> None:
     """Three are no coincidence, `MANY`; each on a host of its own."""
@@ -265,3 +275,24 @@ def test_what_comes_and_goes_again_and_again_is_one_incident_that_is_said_to_be_
     feed.send([], starts[-1] + 2 * MINUTE + 6 * 5 * MINUTE)
     assert only(feed).status == "resolved" and only(feed).end == T0 + starts[-1] + 2 * MINUTE
     assert only(feed).series[0].times == 8
+
+
+def test_what_will_be_full_is_told_with_its_interval_of_the_last_forecast() -> None:
+    feed = Feed()
+    hour = 60 * MINUTE
+
+    def told(at: int, earliest: int, latest: int) -> dict[str, Any]:
+        times = {"full_earliest": T0 + STEP + earliest, "full_latest": T0 + STEP + latest, "since": T0 + AT}
+        return news("db-1", "disk.used{path=/}~full", at, "exhaustion", record_score=75.0, actual=91.0) | times
+
+    feed.send([told(AT, AT + 3 * hour, AT + 9 * hour)], AT + MINUTE)
+    found = only(feed)
+    assert found.message == "db-1: disk.used{path=/} is full in 3 to 9 hours (95 %), from 00:10:10 UTC"
+    assert [series.kind for series in found.series] == ["exhaustion"]
+    feed.send([told(AT + 2 * hour, AT + 5 * hour, AT + 6 * hour)], AT + 2 * hour + MINUTE)
+    assert only(feed).message == "db-1: disk.used{path=/} is full in 3 to 4 hours (95 %), from 02:10:10 UTC"
+    closing = {"since": T0 + AT, "incident_state": "closed", "record_score": 0.0}
+    over = news("db-1", "disk.used{path=/}~full", AT + 3 * hour, "recovered", **closing)
+    feed.send([over], AT + 4 * hour)
+    assert only(feed).status == "resolved"
+    assert only(feed).message == "db-1: disk.used{path=/} has room again, or fills more slowly"

@@ -33,12 +33,13 @@ LOADS = st.builds(
     metrics=st.floats(1, 1_000),
     stored=st.none() | st.floats(0, 1),
     lines=st.floats(0, 1e7),
+    spans=st.floats(0, 1e7),
 )
 AT_LEAST = 1 - 1e-9
 """Sums of floats are compared with so much room."""
 
 
-@given(LOADS, st.floats(1, 100), st.sampled_from(["events", "series", "lines"]))
+@given(LOADS, st.floats(1, 100), st.sampled_from(["events", "series", "lines", "spans"]))
 def test_more_never_needs_less(load: Load, times: float, what: str) -> None:
     less = plan(load, KNOWN)
     more = plan(replace(load, **{what: getattr(load, what) * times}), KNOWN)
@@ -130,3 +131,15 @@ def test_each_need_names_coefficients_that_are_known_and_only_these(load: Load) 
 def test_a_replica_doubles_what_a_message_costs_on_the_disk(load: Load) -> None:
     one, two = (plan(replace(load, replication=n), KNOWN).total("disk", "kafka:") for n in (1, 2))
     assert two == pytest.approx(2 * one)
+
+
+def test_a_site_with_traces_pays_for_them_and_one_with_more_machines_than_have_a_place_is_told() -> None:
+    """The boundary is the bound of docs/bounds.md: 100,000 machines, whose state no longer grows beyond."""
+    site = Load(events=1e5, series=1e6, metrics=10)
+    quiet, traced = plan(site, KNOWN), plan(replace(site, spans=10_000), KNOWN)
+    assert traced["calls"].cores > quiet["calls"].cores and traced["kafka:traces.agents"].disk > 0
+    assert quiet["places"].cores > 1e5 / 10 * 4e-5, "45 µs a machine each ten seconds"
+    assert not any("have a place" in each for each in advice.bottlenecks(quiet, KNOWN))
+    larger = plan(replace(site, series=1_000_010), KNOWN)
+    assert any("100,000 have a place by telemetry" in each for each in advice.bottlenecks(larger, KNOWN))
+    assert larger["places"].memory == quiet["places"].memory

@@ -187,6 +187,27 @@ def test_a_tombstone_removes_a_series_from_answers_counts_and_the_most_abnormal(
     assert view.heartbeat().refused == 2, "a message without a score and one without a key are skipped"
 
 
+def test_of_what_the_detector_has_forgotten_nothing_is_kept(mine: Settings, opened: Callable[..., Own]) -> None:
+    machines = ("web-1", "web-10", "web-2")
+    produce(mine, [state(name, metric, 1) for name in machines for metric in ("cpu", "_machine")])
+    for name in machines:
+        windows(mine, name, range(3))
+    view = opened()
+    stored = {key for key, _ in view.database.scan(b"")}
+    producer = Producer({"bootstrap.servers": mine.kafka.bootstrap})
+    for metric in ("cpu", "_machine"):
+        key = orjson.dumps({"entity": "web-1", "metric": metric})
+        producer.produce(mine.topic(topics.STATE), None, key=key, partition=crc32("web-1") % PARTITIONS)
+    producer.flush()
+    view.read_all()
+    assert view.machines(10) == ["web-10", "web-2"]
+    assert view.machine("web-1", 10) == []
+    assert [len(each["windows"]) for each in view.machine("web-10", 10)] == [0, 3]
+    left = {key for key, _ in view.database.scan(b"")}
+    assert left < stored
+    assert not [key for key in left if b"web-1\0" in key]
+
+
 def test_what_is_gone_is_neither_abnormal_nor_an_open_incident(mine: Settings, opened: Callable[..., Own]) -> None:
     produce(mine, [state("vm-1", "_machine", 1, "absence", 51.0), state("web-1", "cpu", 1, "anomaly", 60.0)])
     view = opened()

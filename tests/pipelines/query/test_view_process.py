@@ -24,10 +24,11 @@ from typer.testing import CliRunner
 
 from deploy.embedded.endpoints import Endpoints
 from engine.columns.partitioning import crc32
+from engine.spec.duration import iso
 from pipelines.cli.main import app
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from tests.pipelines.query.view_topics import PARTITIONS, Own, produce, state, until, with_topics
+from tests.pipelines.query.view_topics import PARTITIONS, T0, Own, produce, state, until, with_topics
 
 pytestmark = pytest.mark.servers
 
@@ -84,6 +85,33 @@ def test_a_killed_view_frees_its_port_goes_on_where_it_was_and_ends_without_a_wo
     rows = {row["entity"]: row["n"] for row in map(orjson.loads, asked.stdout.splitlines())}
     assert rows == Counter(entity for entity, _ in expected)
     assert view.end(signal.SIGINT) == (0, "")  # with a connection that is still open
+
+
+def test_the_view_and_newnormal_query_full_say_what_will_be_full_next(mine: Settings) -> None:
+    hour, now = 3_600_000, T0
+    made = [state(f"db-{n}", "disk.used_percent{path=/}", n) for n in range(60)]
+    for n in range(40):  # the later the name, the sooner it is full; some perhaps never
+        median = now + (100 - n) * hour
+        made[n] |= {"full_earliest": median - hour, "full_median": median, "full_rate": 0.5}
+        made[n] |= {"full_latest": median + hour} if n % 3 else {}
+    produce(mine, made)
+    room_again = {name: value for name, value in made[39].items() if not name.startswith("full_")}
+    produce(mine, [room_again])
+    view = Process(mine)
+    until(lambda: view.get("/health")["age"]["messages_behind"] == 0 and view.get("/health")["messages"] == 61)
+    found = view.get("/full", k=5)
+    assert [each["host.name"] for each in found["states"]] == ["db-38", "db-37", "db-36", "db-35", "db-34"]
+    assert found["states"] == [made[n] for n in range(38, 33, -1)]
+    assert len(view.get("/full", k=1000)["states"]) == 39
+    assert view.http.get("/full", params={"k": 0}).status_code == 422
+    asked = CliRunner().invoke(app, ["query", "full", "2", "--view", view.url, "--json"])
+    assert [each["host.name"] for each in orjson.loads(asked.stdout)["states"]] == ["db-38", "db-37"], asked.output
+    shown = CliRunner().invoke(app, ["query", "full", "3", "--view", view.url], env={"COLUMNS": "300"})
+    assert shown.exit_code == 0, shown.output
+    lines = [line for line in shown.stdout.splitlines() if "db-" in line]
+    assert [line.split()[0].strip("│┃") or line.split()[1] for line in lines] == ["db-38", "db-37", "db-36"]
+    assert iso(now + 62 * hour)[:16] in shown.stdout.replace("T", " ") or iso(now + 62 * hour)[:16] in shown.stdout
+    assert view.end(signal.SIGINT) == (0, "")
 
 
 def reachable(url: str) -> bool:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from mcp import Client
+from typer.main import get_command
 
 from engine.spec.errors import REGISTRY, NewnormalError
-from pipelines.questions.answers import Answers
+from pipelines.cli.main import app
+from pipelines.questions.answers import Answers, command
 from pipelines.questions.server import AT_ONCE, mcp_server
+from pipelines.why_not.steps import STEPS
 
 
 class Slow(Answers):
@@ -112,3 +116,40 @@ def test_an_error_is_a_sentence_with_its_code_and_one_that_nobody_foresaw_tells_
 )
 def test_a_wrong_question_is_refused(held: threading.Event, name: str, wrong: dict[str, Any]) -> None:
     assert asked(held, name, **wrong)[0]
+
+
+def test_an_error_that_repeats_a_huge_question_is_short(held: threading.Event) -> None:
+    failed, text = asked(held, "state", machine="x" * 90_000, metric="cpu")
+    assert failed and len(text) < 5_000 and "VIEW_SERIES_UNKNOWN" in text
+
+
+HOSTILE = ["web-1", "--view=http://evil.example", "-h", "$(reboot)", "a b", "x' OR '1'='1", "disk{path=/,a=b}", "ü`id`"]
+
+
+@pytest.mark.parametrize("machine", HOSTILE)
+@pytest.mark.parametrize("metric", HOSTILE)
+def test_the_command_beside_an_answer_asks_just_what_was_asked_whatever_the_names_are(
+    machine: str, metric: str
+) -> None:
+    """What a shell makes of the command is read by the program of the commands itself."""
+    views = ["--view=http://view.example"]
+    commands = [(command(("query", "windows", "-n", "5", *views), (machine, metric)), {"entity": machine, "n": 5})]
+    commands += [(command(("why-not", "--as=v2"), (machine, metric, "-1h")), {"machine": machine, "version": "v2"})]
+    arrived = STEPS[0].commands(machine, metric).strip("`").replace("`", "")
+    if "`" not in machine + metric:
+        commands += [(arrived, {"entity": machine, "metric": metric, "n": 60})]
+    for text, wanted in commands:
+        program, *words = shlex.split(text)
+        assert program == "newnormal"
+        got = parsed(words)
+        assert {name: got[name] for name in wanted} == wanted and got["metric"] == metric
+        assert got.get("view") in (None, [], (), [url.split("=")[1] for url in views])
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """The values that the program of the commands reads from words, without running a command."""
+    found: Any = get_command(app)
+    while hasattr(found, "commands"):
+        found, words = found.commands[words[0]], words[1:]
+    with found.make_context("newnormal", list(words)) as context:
+        return dict(context.params)

@@ -37,6 +37,11 @@ def test_the_process_that_reads_what_agents_send_may_say_that_nothing_arrives() 
     assert {each.operation for each in found if each.name == "a.silences"} >= {"Read", "Write"}
 
 
+def test_the_sink_reads_changes_and_writes_none_as_it_sends_no_heartbeats() -> None:
+    found = {each.operation for each in needed(load(namespace="a."), ["sink"]) if each.name == "a.changes"}
+    assert "Read" in found and "Write" not in found
+
+
 def test_the_rights_are_those_of_the_topics_that_a_view_reads() -> None:
     assert FOLLOWED == TOPICS
 

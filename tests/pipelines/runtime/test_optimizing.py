@@ -41,7 +41,8 @@ def test_the_jvm_of_a_pipeline_optimizes_as_usual_or_never(tmp_path: Path, monke
 
 
 def test_the_jvm_of_a_small_pipeline_gives_back_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MALLOC_ARENA_MAX", "ARROW_DEFAULT_MEMORY_POOL"):
+    names = ("ARENA_MAX", "MMAP_THRESHOLD_", "TRIM_THRESHOLD_")
+    for name in (*(f"MALLOC_{name}" for name in names), "ARROW_DEFAULT_MEMORY_POOL"):
         monkeypatch.setenv(name, "")  # what the call sets is gone after the test
         monkeypatch.delenv(name)
     usual = spark_options(load(state_dir=tmp_path), monkeypatch)

@@ -1,7 +1,8 @@
-"""Heartbeats on a real Kafka become rare while nothing else comes, and often again when something does."""
+"""Heartbeats on a real Kafka are rare while nothing else comes, or follow the ends of windows."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import uuid
@@ -77,3 +78,31 @@ def test_heartbeats_are_often_again_after_a_message_to_a_topic_that_was_made_ane
         assert heard.rare(), heard.times
         known[other, 0] = 2
         assert max(heard.gaps(3, len(heard.times))) < 1000 * RARE
+
+
+def test_one_heartbeat_follows_each_instant_of_a_grid_and_each_message_to_its_topic(endpoints: Endpoints) -> None:
+    """A job of operators' messages has one micro-batch a window, and yet answers soon.
+
+    The topic that gets the heartbeats holds nothing else at first, while another that counts is written all the time.
+    """
+    beaten, grid = f"beats{uuid.uuid4().hex[:8]}", 3_000
+    admin = AdminClient({"bootstrap.servers": endpoints.bootstrap})
+    for created in admin.create_topics([NewTopic(beaten, 1, 1)]).values():
+        created.result(30)
+    heard, producer = Heard(), Producer({"bootstrap.servers": endpoints.bootstrap})
+    offsets, busy = KafkaOffsets(endpoints.bootstrap, [beaten]), itertools.count()
+
+    def ends() -> dict[tuple[str, int], int]:
+        return {**offsets.ends(), ("busy", 0): next(busy)}
+
+    with HeartbeatSender(endpoints.bootstrap, [beaten], EVERY, heard.take, ends, QUIET, RARE, grid):
+        heard.gaps(5)
+        followed = [time // grid for time in heard.times[1:]]
+        assert followed == list(range(followed[0], followed[0] + len(followed))), heard.times
+        before = len(heard.times)
+        producer.produce(beaten, b"a record")
+        assert producer.flush(30) == 0
+        sent = int(time.time() * 1000)
+        heard.gaps(2, before - 1)
+        answered = [at for at in heard.times[before:] if at < sent + 1_500]
+        assert answered, (sent, heard.times)

@@ -114,7 +114,7 @@ def test_news_is_counted_by_kind_from_nought_and_what_is_not_over_is_a_gauge() -
     board.sink(stored(("cpu", "anomaly", 110), ("disk", "recovered", 120)))
     total, opened = samples(board, "newnormal_novelties_total"), samples(board, "newnormal_novelties_open")
     assert (total["anomaly"], total["absence"], total["recovered"], total["new_normal"]) == (3, 1, 1, 0)
-    assert opened == {"anomaly": 1, "absence": 1, "state_change": 0}
+    assert opened == {"anomaly": 1, "absence": 1, "state_change": 0, "exhaustion": 0, "outlier": 0}
 
 
 def test_a_verdict_that_is_taken_back_is_not_open_and_an_older_one_opens_nothing_again() -> None:

@@ -148,6 +148,20 @@ class _Busy(_Proxy):
         self.answer(200, {"items": items})
 
 
+@pytest.mark.parametrize(("number", "first"), [(200, 200), (201, 51)])
+@pytest.mark.parametrize("server", [_Busy], indirect=True)
+def test_what_goes_into_one_request_is_not_spread_over_connections(server: str, number: int, first: int) -> None:
+    """Each bulk request that is under way beside others leaves a segment of its own at the refresh of a window.
+
+    The largest request is that of all documents, or of about a quarter of them with one document too many.
+    """
+    actions = [Action(SinkDocument(b""), "i", f"{name}", 1, 0, b'{"number": 0}') for name in range(number)]
+    with Elasticsearch(server) as client:
+        done = Lanes(BulkWriter(client, Limits(), PATIENCE), 4, documents=200).write(actions, len(actions))
+    assert len(done.stored) == number
+    assert abs(max(_Busy.requests) - first) <= (0 if first == number else 25)
+
+
 @pytest.mark.parametrize("server", [_Busy], indirect=True)
 def test_of_documents_that_are_refused_for_now_each_is_stored_in_its_order_over_all_connections(server: str) -> None:
     """What is written again with the same revision, as after a restored savepoint, must end as it was written last."""
@@ -155,7 +169,7 @@ def test_of_documents_that_are_refused_for_now_each_is_stored_in_its_order_over_
         Action(SinkDocument(b""), "i", f"{number % 13}", 1, 0, b'{"number": %d}' % number) for number in range(150)
     ]
     with Elasticsearch(server) as client:
-        done = Lanes(BulkWriter(client, Limits(), PATIENCE), 4, documents=3).write(actions)
+        done = Lanes(BulkWriter(client, Limits(), PATIENCE), 4, documents=3).write(actions, len(actions))
     assert (len(done.stored) + done.superseded, done.rejected) == (150, [])
     assert max(_Busy.requests) <= 3
     order: dict[str, list[int]] = {}

@@ -86,8 +86,8 @@ def test_a_version_reads_what_its_base_writes_and_a_base_what_its_own_base_write
     third = made("v3", "detector", second)
     settings = load(namespace="site.").of(third.names)
     reads = {name: LINKS[name].reads(settings) for name in third.jobs}
-    assert reads["detector"] == ("site.features-v2", "site.rules", "site.labels")
-    assert reads["sink"] == ("site.novelties-v3", "site.incidents-v3")
+    assert reads["detector"] == ("site.features-v2", "site.rules", "site.labels", "site.changes")
+    assert reads["sink"] == ("site.novelties-v3", "site.incidents-v3", "site.changes")
     assert settings.reads("telemetry") == "site.telemetry"
     assert made("v4", "extractor", third).sources["telemetry"] == "v1"
 
@@ -169,6 +169,15 @@ def test_a_version_of_another_release_runs_without_the_settings_that_this_one_do
     assert [each["settings"] for each in told] == ["window.gone", "detector.gone, gone.section"]
 
 
+def test_a_section_without_settings_differs_in_nothing_and_one_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[engine]\n# max_records = 4\n[detector]\nthreshold = 30.0\n")
+    assert differing(config) == {"detector.threshold": 30.0}
+    config.write_text("[gone]\n")
+    with pytest.raises(NewnormalError, match="SETTING_INVALID: gone is no setting"):
+        differing(config)
+
+
 def test_what_a_new_version_is_given_must_be_settings_all_the_same(tmp_path: Path) -> None:
     config = tmp_path / "new.toml"
     config.write_text("[detector]\nthreshold = 60.0\ntreshold = 50.0\n")
@@ -195,7 +204,7 @@ def test_a_retirement_keeps_what_other_versions_read_and_frees_the_rest() -> Non
     second, third = made("v2", "detector"), made("v3", "sink")
     settings = load()
     plan = retirement.planned(V1, [V1, second], settings)
-    assert plan.kept == ("normalizer", "log_normalizer", "extractor", "templates", "archive")
+    assert plan.kept == ("normalizer", "log_normalizer", "extractor", "templates", "calls", "places", "archive")
     assert plan.freed == ("detector", "log_detector", "incidents", "sink")
     assert plan.topics == (
         "detector.state",

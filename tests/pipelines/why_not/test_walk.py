@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.formats.dead_letters import DeadLetter
 from pipelines.contracts.records import Incident, Label
+from pipelines.contracts.records.incident import AffectedSeries
 from pipelines.contracts.settings import load
 from pipelines.query.dead_letters.letters import Letter
 from pipelines.query.told import SentMessage
@@ -117,14 +120,14 @@ def test_who_was_told_hears_who_took_the_message_and_when() -> None:
 
 
 def test_routes_that_do_not_take_it_say_why() -> None:
-    settings = load(
+    routed = load(
         **{
             "notify.channels": {"night": {"kind": "webhook", "url": "http://127.0.0.1:1"}},
             "notify.routes": [{"name": "databases", "machine": ["db-*"], "channels": ["night"]}],
         }
     )
     known = here(verdicts=NEWS, incidents=[OPENED], **UNUSUAL)
-    answer = walk(known, settings, 58.4).answer
+    answer = walk(known, routed, 58.4).answer
     assert answer
     assert (answer.step.name, "route databases: machine" in answer.words) == ("told", True)
 
@@ -146,3 +149,82 @@ def test_the_page_has_the_steps_of_the_command_in_their_order() -> None:
         f"{number} {step.question}" for number, step in enumerate(STEPS, 1)
     ]
     assert with_steps("no table") == "no table"
+
+
+PEERLESS = "neither its name nor a label"
+LASTS = AffectedSeries(
+    entity="web-1", metric="cpu", kind="outlier", since=START - STEP, reported=START, record_score=60, change=""
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "known", "name", "words"),
+    [
+        ("_peers.cpu", {}, "unusual", ["others of web-#", "four", "30 windows"]),
+        ("_peers.cpu", {"rules": ["mute"]}, "rules", ["mute"]),
+        ("_peers.cpu", {"verdicts": verdict("outlier", record_score=60.0)}, "incident", ["outlier with a score of 60"]),
+        ("_peers.cpu", {"incidents": [incident(opened=START - STEP, end=None, series=[LASTS])]}, "open", ["3f2ab41c"]),
+        ("_peers.cpu", ABSENT, "arrived", ["no values of"]),
+        ("disk.used_percent~full", {}, "unusual", ["may never be full"]),
+        ("cpu~full", {}, "unusual", ["cpu has no bound", "detector.bounds"]),
+        (
+            "disk.used_percent~full",
+            {"belief": BELIEF | {"full_latest": START + 10**9, "full_median": START + 10**8}},
+            "unusual",
+            ["at the latest", "within 1 d", "detector.full_within"],
+        ),
+    ],
+)
+def test_what_verdicts_alone_have_is_walked_by_what_is_known_of_its_metric(
+    metric: str, known: dict[str, Any], name: str, words: list[str]
+) -> None:
+    found = walked(replace(here(**UNUSUAL | known), metric=metric)).answer
+    assert found is not None
+    assert found.step.name == name, found.words
+    for word in words:
+        assert word in found.words
+
+
+def test_machines_without_peers_are_told_so() -> None:
+    found = walked(replace(here(**UNUSUAL), machine="mail", metric="_peers.cpu")).answer
+    assert found is not None
+    assert PEERLESS in found.words
+
+
+@pytest.mark.parametrize("belief", [BELIEF, {}])
+def test_a_window_without_a_value_is_walked_past(belief: dict[str, Any]) -> None:
+    """The first window of a counter has no rate, a window of a log no value: what was said of it decides."""
+    found = walked(here(windows=[window() | {"value": None}], belief=belief))
+    assert found.answer is not None and found.answer.step.name == "score"
+    assert any("no value that is judged by itself" in each.words for each in found.findings)
+    told = walked(here(windows=[window() | {"value": None}], verdicts=NEWS, incidents=[OPENED])).answer
+    assert told is not None and told.step.name == "told"
+
+
+_VALUES = st.none() | st.floats(-1e300, 1e300)
+_KINDS = st.sampled_from(
+    ["normal", "learning", "anomaly", "absence", "recovered", "outlier", "exhaustion", "new_normal"]
+)
+_METRICS = st.sampled_from(
+    ["cpu", "logs", "_machine", "_peers.cpu", "disk.used_percent~full", "_peers.x~full", "", "~full"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    _METRICS, st.lists(_VALUES, max_size=3), st.none() | _KINDS, _VALUES, st.booleans(), st.booleans(), st.booleans(),
+    st.sampled_from([None, START - STEP, END + STEP]),
+)  # fmt: skip
+def test_whatever_is_known_the_walk_ends_at_a_step_or_with_who_was_told(
+    metric: str, values: list[float | None], kind: str | None, band: float | None, believed: bool, ruled: bool,
+    opened: bool, watermark: int | None,
+) -> None:  # fmt: skip
+    windows = [window(0.0 if v is None else v, n) | {"value": v} for n, v in enumerate(values)]
+    said = {} if kind is None else verdict(kind, lower=band, upper=band, record_score=60.0)
+    known = here(
+        windows=windows, verdicts=said, belief=BELIEF if believed else {}, rules=["mute"] if ruled else [],
+        incidents=[OPENED] if opened else [], watermark=watermark,
+    )  # fmt: skip
+    found = walked(replace(known, metric=metric))
+    assert found.findings and found.answer == found.findings[-1]
+    assert spoken(found, END - START)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
+from engine.spec.duration import duration_ms
 from models.evidence.repeats import NEVER
 from models.evidence.score import combine, score, worth
 from models.numbers.arrays import Array, Flags, Ints, Rows
@@ -83,7 +84,7 @@ class LogDetection:
     """
 
     def __init__(self, settings: DetectorSettings, size: int) -> None:
-        self.threshold, self.size = settings.threshold, size
+        self.threshold, self.size, self.forget = settings.threshold, size, duration_ms(settings.forget)
         self.model, self.phases, self.feedback = Templates(TemplateConfig()), Phases(), Feedback()
         self.unusual = unusual(settings.threshold) | pl.col("_unusual")
         self.labels = LogLabels(self.model, self.phases, self.feedback)
@@ -123,7 +124,7 @@ class LogDetection:
                 calm = []
             state.judged_until = end
             if end // self.size % EVERY == 0:
-                state.tidy(self.model.faint(state.tables()), end)
+                state.tidy(self.model.faint(state.tables()), end, self.forget)
         frames = [frame for frame in (*frames, *self._undated(calm)) if frame.height]
         return pl.concat(frames) if frames else pl.DataFrame()
 

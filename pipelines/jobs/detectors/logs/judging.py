@@ -43,6 +43,7 @@ _NO_INCIDENT = {
     "since": pl.lit(None, pl.Int64),
     "incident_state": pl.lit(None, pl.String),
     **dict.fromkeys(("values", "clock", "metrics"), pl.lit(None, pl.Float64)),
+    **dict.fromkeys(("full_earliest", "full_latest"), pl.lit(None, pl.Int64)),
 }
 _NO_NAMES = pl.lit(None, pl.List(pl.String))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from models.evidence.repeats import NEVER
 from models.numbers.arrays import Columns, Flags, Ints, prefixed
 from models.series.feedback import Feedback
 from models.templates.model import Templates
@@ -19,8 +20,8 @@ METRIC = "logs"
 
 VIEWS = ("template", "severity")
 TEMPLATES, SEVERITIES = range(2)
-_KEPT_MS = 7 * 86_400_000
-"""A machine is forgotten when it has written no line for this many milliseconds."""
+_TEMPLATES = 5
+"""A template is kept for so many times as long as a machine: what is logged once a month is not new each time."""
 
 _TEXTS = {"metric": pl.String, "template": pl.String, "example": pl.String, "severity": pl.Int64}
 
@@ -55,11 +56,14 @@ class LogState:
                 name: np.zeros(n, np.int64) for name in ("fleet", "machine")
             }
 
+        def templates(n: int) -> Columns:
+            return new_templates(n) | {"last": np.full(n, NEVER, np.int64)}
+
         def pairs(n: int) -> Columns:
             return new_pairs(n) | {name: np.zeros(n, np.int64) for name in ("owner", "template")}
 
         self.machines, self.entities = StateTable(("entity",), machines), StateTable(("entity", "view"), entities)
-        self.templates, self.pairs = StateTable(("metric",), new_templates), StateTable(("entity", "metric"), pairs)
+        self.templates, self.pairs = StateTable(("metric",), templates), StateTable(("entity", "metric"), pairs)
         self.fleets = StateTable(("view",), new_fleets)
         self.judged_until: int | None = None
         self.texts: dict[str, tuple[str | None, str | None, int | None]] = {}
@@ -82,8 +86,8 @@ class LogState:
         """Adds rows for machines, templates and pairs that are new in a window.
 
         Args:
-            part: The counts of the window: columns ``entity``, ``metric``, ``template``, ``example``, and perhaps
-                ``severity``.
+            part: The counts of the window: columns ``entity``, ``metric``, ``window_end``, ``template``, ``example``,
+                and perhaps ``severity``.
 
         Returns:
             For each count the row of its pair of machine and metric, shape (n,).
@@ -92,6 +96,8 @@ class LogState:
         pairs = self.pairs.rows(part)
         if len(self.pairs) > before:
             self._begin(np.arange(before, len(self.pairs)))
+        templates = self.pairs.columns["template"][pairs].astype(np.int64)
+        self.templates.columns["last"][templates] = part["window_end"].to_numpy()
         for metric, *text in _texts(part).iter_rows():
             self.texts[metric] = tuple(text)
         return pairs
@@ -126,23 +132,38 @@ class LogState:
         phase = self.machines.columns["phase"][: len(self.machines)]
         return np.flatnonzero((with_lines | (phase != ABSENT))[machine])
 
-    def tidy(self, faint: Flags, now: int) -> None:
-        """Removes machines that have been silent for long, and pairs whose counts have faded away.
+    def tidy(self, faint: Flags, now: int, after: int) -> None:
+        """Removes machines that have been silent for long, pairs whose counts have faded away, and old templates.
 
         Args:
             faint: Flags of the faded pairs, as from `Templates.faint`.
             now: End of the last window, epoch milliseconds.
+            after: How long machines are kept that write no line, milliseconds.
         """
         last = self.machines.columns["last"][: len(self.machines)].astype(np.int64)
         machine = self.entities.columns["machine"][: len(self.entities)].astype(np.int64)
         owner = self.pairs.columns["owner"][: len(self.pairs)].astype(np.int64)
-        machines = last > now - _KEPT_MS
+        machines = last > now - after
         entities = machines[machine]
         pairs = entities[owner] & ~faint[: len(self.pairs)]
         self.machines = self.machines.where(machines)
         self.entities, self.pairs = self.entities.where(entities), self.pairs.where(pairs)
         self.entities.columns["machine"] = (np.cumsum(machines) - 1)[self.entities.columns["machine"].astype(np.int64)]
         self.pairs.columns["owner"] = (np.cumsum(entities) - 1)[self.pairs.columns["owner"].astype(np.int64)]
+        self._tidy_templates(now - _TEMPLATES * after)
+
+    def _tidy_templates(self, since: int) -> None:
+        template: Ints = self.pairs.columns["template"][: len(self.pairs)].astype(np.int64)
+        last: Ints = self.templates.columns["last"][: len(self.templates)]  # type: ignore[assignment]
+        last[last == NEVER] = self.judged_until or 0  # an earlier version did not note it
+        kept = last > since
+        kept[template] = True
+        if kept.all():
+            return
+        self.templates = self.templates.where(kept)
+        self.pairs.columns["template"][: len(self.pairs)] = (np.cumsum(kept) - 1)[template]
+        known = set(self.templates.index.keys["metric"])
+        self.texts = {metric: text for metric, text in self.texts.items() if metric in known}
 
     def join(self, other: LogState, chosen: Flags) -> None:
         """Adds some machines of another state, whose machines this one does not have.

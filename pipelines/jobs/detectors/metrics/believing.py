@@ -14,6 +14,7 @@ from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detectors.beliefs import SCHEMA, Belief, SeriesBeliefs, changed
+from pipelines.jobs.detectors.metrics.filling import Outlook
 from pipelines.jobs.detectors.metrics.judging_order import steps
 from pipelines.jobs.detectors.metrics.state import DetectionState
 from pipelines.jobs.detectors.metrics.verdict_frames import JoinedWindows
@@ -33,7 +34,7 @@ class _Step(Protocol):
 
 
 def believe_series(
-    state: DetectionState, step: _Step, verdicts: SeriesVerdicts, standing: Standing, back: Flags
+    state: DetectionState, step: _Step, verdicts: SeriesVerdicts, standing: Standing, back: Flags, ahead: Outlook
 ) -> None:
     """Collects what is believed of the series of a step, where it has changed.
 
@@ -43,6 +44,7 @@ def believe_series(
         verdicts: The verdicts on them.
         standing: How the series stand after them.
         back: True for windows that end an absence, shape (n,).
+        ahead: When they are full.
     """
     columns, ends = state.series.columns, back & (verdicts.kind == Kind.NORMAL.code)
     kind = np.where(ends, Kind.RECOVERED.code, verdicts.kind)
@@ -50,7 +52,7 @@ def believe_series(
     belief = Belief(
         step.time, step.end, kind, incident, verdicts.since, verdicts.record_score, step.value,
         verdicts.typical, verdicts.lower, verdicts.upper,
-        standing.values, standing.regime, back,
+        standing.values, standing.regime, back | ahead.told, ahead.earliest, ahead.median, ahead.latest, ahead.slope,
     )  # fmt: skip
     at = changed(columns, step.series, belief)
     if len(at):
@@ -72,11 +74,12 @@ def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, e
     judgement, verdicts, machine = joined.judgement, joined.judgement.verdicts, joined.windows.entity
     if not len(machine):
         return
-    none = np.full(len(machine), np.nan)
+    none, never = np.full(len(machine), np.nan), np.full(len(machine), NEVER)
     came_back = np.logical_or.reduceat(back[joined.rows] != NEVER, joined.windows.first[:-1])
     belief = Belief(
         joined.windows.time, end[joined.first], verdicts.kind, judgement.incident, verdicts.since,
         verdicts.record_score, none, none, none, none, judgement.seen, np.zeros(len(machine), np.int64), came_back,
+        never, never, never, none,
     )  # fmt: skip
     for part in steps(step[joined.first]):
         places = np.arange(part.start, part.stop)

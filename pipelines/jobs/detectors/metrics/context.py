@@ -15,8 +15,10 @@ NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
 KEYS = (
     *("values", "watched", "metrics", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
     *("before", "level", "known", "absent"),
+    *("peers", "theirs", "early", "inherited"),
 )
-"""Names in the context of a metric's verdict: `models.series.past`, `models.regimes`. The first three come first."""
+"""Names in the context of a metric's verdict: `models.series.past`, `models.regimes`, `Fleet`. Three come first, and
+``inherited`` last."""
 
 
 def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
@@ -45,22 +47,24 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 def learned_from(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Adds the columns ``values``, ``clock`` and ``metrics`` from the contexts of verdicts; null if not known.
 
-    ``values`` is how many values the series had before, ``clock`` the mean of the milliseconds between them,
-    ``metrics`` how many metrics of its machine were judged at the same time. Verdicts on logs have no context.
+    ``values`` is how many values the series had before, with those that it inherited, ``clock`` the mean of the
+    milliseconds between its own, ``metrics`` how many metrics of its machine were judged at the same time. Verdicts on
+    logs have no context.
 
-    >>> known = [("values", 1440.0), ("watched", 86_400_000.0), ("metrics", 12.0)]
+    >>> known = [("values", 1440.0), ("watched", 86_400_000.0), ("metrics", 12.0), ("inherited", 60.0)]
     >>> known = [{"key": key, "value": value} for key, value in known]
-    >>> entries = pl.Series([known, [{"key": "absent", "value": 1.0}], None], dtype=NAMED)
+    >>> entries = pl.Series([known[:3], known, [{"key": "absent", "value": 1.0}], None], dtype=NAMED)
     >>> learned_from(pl.DataFrame({"context": entries})).select("values", "clock", "metrics").rows()
-    [(1440.0, 60000.0, 12.0), (None, None, None), (None, None, None)]
+    [(1440.0, 60000.0, 12.0), (1500.0, 60000.0, 12.0), (None, None, None), (None, None, None)]
     """
     if "context" not in verdicts.columns:
         return verdicts
-    numbers = [pl.col("context").list.get(place, null_on_oob=True).struct for place in (0, 1, 2)]
-    values, watched, metrics = (
-        pl.when(number.field("key") == KEYS[place]).then(number.field("value")) for place, number in enumerate(numbers)
+    numbers = [(place, pl.col("context").list.get(place, null_on_oob=True).struct) for place in (0, 1, 2, -1)]
+    own, watched, metrics, inherited = (
+        pl.when(number.field("key") == KEYS[place]).then(number.field("value")) for place, number in numbers
     )
-    return verdicts.with_columns(values=values, clock=pl.when(values > 0).then(watched / values), metrics=metrics)
+    clock = pl.when(own > 0).then(watched / own)
+    return verdicts.with_columns(values=own + inherited.fill_null(0.0), clock=clock, metrics=metrics)
 
 
 def absent(rows: Ints, n: int) -> pl.Series:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from engine.spec.duration import duration_ms
 from models.detector import Detector, Owners
 from models.evidence.repeats import NEVER
 from models.evidence.score import combine
@@ -27,12 +28,18 @@ from models.series.course import Course
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
+from pipelines.contracts.settings.input import names
 from pipelines.jobs.detectors.beliefs import KINDS
 from pipelines.jobs.detectors.beliefs import new_columns as belief_columns
-from pipelines.jobs.detectors.metrics.absence import AbsenceWatch
+from pipelines.jobs.detectors.metrics import ended
+from pipelines.jobs.detectors.metrics.absence import KNOWN, AbsenceWatch
 from pipelines.jobs.detectors.metrics.believing import believe_machines, believe_series, believed_absent
+from pipelines.jobs.detectors.metrics.ended import OnPurpose
 from pipelines.jobs.detectors.metrics.families import about
-from pipelines.jobs.detectors.metrics.judging_order import judging_order, steps
+from pipelines.jobs.detectors.metrics.filling import FillWatch
+from pipelines.jobs.detectors.metrics.fleet import Fleet
+from pipelines.jobs.detectors.metrics.forgetting import Forgetting
+from pipelines.jobs.detectors.metrics.judging_order import in_company, in_judging_order, metrics_at_once, steps
 from pipelines.jobs.detectors.metrics.machines import Machines, new_columns, new_slots
 from pipelines.jobs.detectors.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detectors.metrics.state import DetectionState
@@ -41,6 +48,7 @@ from pipelines.jobs.detectors.metrics.verdict_frames import (
     NO_INCIDENTS,
     SCHEMA,
     JoinedWindows,
+    completed,
     joined_frame,
     with_nulls,
 )
@@ -83,10 +91,18 @@ class Detection:
         config: The constants of the models, for benchmarks; threshold and time zone are those of the settings.
         says: True if changes of beliefs are collected, see `DetectionState.beliefs`.
         end: See `AbsenceWatch`.
+        horizon: How far behind the watermark a window can be judged again, milliseconds: nothing is forgotten so soon.
+        partitions: See `Fleet`.
     """
 
     def __init__(
-        self, settings: DetectorSettings, config: ModelConfig | None = None, says: bool = False, end: int | None = None
+        self,
+        settings: DetectorSettings,
+        config: ModelConfig | None = None,
+        says: bool = False,
+        end: int | None = None,
+        horizon: int = 0,
+        partitions: int = 0,
     ) -> None:
         every = config or ModelConfig()
         series = replace(
@@ -95,23 +111,33 @@ class Detection:
         self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence, every.departures)
         self.joined, self.machines = Joined(series, every.regimes), Machines(every.machine, series.learning)
         self.absence = AbsenceWatch(settings.threshold, end)
+        self.fleet = Fleet(every.fleet, series, partitions, names(settings.peers_by))
+        self.forgetting = Forgetting(max(duration_ms(settings.forget), 2 * horizon), KNOWN, self.absence.end)
+        self.fill = FillWatch(settings)
         self.family, self.unusual = settings.family, unusual(settings.threshold)
         self.says = says
 
     def new_state(self) -> DetectionState:
         """The state before the first window."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | _report_columns(n),
+            self._new_series,
             lambda n: (
                 self.joined.new_state(n)
                 | new_columns(n)
                 | self.absence.new_entities(n)
+                | ended.new_machines(n)
+                | self.fleet.new_entities(n)
                 | _report_columns(n)
                 | self.detector.new_machines(n)
             ),
             self.machines.new_tables(),
             NO_INCIDENTS,
+            self.fill.new_state,
         )
+
+    def _new_series(self, n: int) -> Columns:
+        own = self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n)
+        return own | self.forgetting.new_series(n) | self.fleet.new_series(n) | _report_columns(n)
 
     def from_tables(self, tables: dict[str, pa.Table]) -> DetectionState:
         """The inverse of `DetectionState.to_tables`; missing columns get the values of a new series or machine.
@@ -124,7 +150,13 @@ class Detection:
         return state
 
     def process(
-        self, frame: pl.DataFrame, state: DetectionState, rules: Sequence[RuleInForce] = (), now: int | None = None
+        self,
+        frame: pl.DataFrame,
+        state: DetectionState,
+        rules: Sequence[RuleInForce] = (),
+        now: int | None = None,
+        on_purpose: OnPurpose | None = None,
+        beside: bool = True,
     ) -> tuple[pl.DataFrame, DetectionState]:
         """Judges all rows of a frame, and learns from them.
 
@@ -135,46 +167,81 @@ class Detection:
 
         Args:
             frame: Rows in any order: ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch milliseconds),
-                ``value``, and optionally ``kind`` (of the metric) and ``count`` (samples in the window). A value that
-                is null, NaN or infinite is missing.
+                ``value``, and optionally ``kind`` (of the metric), ``count`` (samples in the window) and ``prompt``
+                (the value that came in time, see `Fleet`). A value that is null, NaN or infinite is missing.
             state: The state, from `new_state` or an earlier call; callers must continue with the returned state.
             rules: The rules, with the times in which they are in force.
             now: The watermark, epoch milliseconds: no later row ends before it. ``None`` if it is not known; then the
                 absence of a whole machine is announced only when the machine is back.
+            on_purpose: Says which machines were ended on purpose: these are not absent; ``None``: none were.
+            beside: True if machines are compared with their peers.
 
         Returns:
             The verdicts, with the columns of `SCHEMA`, in order of window end, machine and metric; and the state.
         """
         if frame.is_empty():
-            absent = self._absences(self.absence.overdue(state, now), state)
+            absent = self._absences(self._overdue(state, now, on_purpose), state)
             self._gone(state, now)
             return self._ruled(rules, absent, state), state
-        frame, series, entities, step = _in_order(frame, state)
+        frame, series, entities, step = in_judging_order(frame, state)
         sent = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
+        self.forgetting.arrived(state, series, sent.end)
         came = np.flatnonzero(np.isfinite(sent.value))
         heard = self.absence.arrived(
             state, series[came], entities[came], step[came], sent.end[came], sent.end[came] - sent.time[came]
         )
+        ended.arrived(state, entities[came])
         back = np.full((2, frame.height), NEVER)
         back[:, came] = heard.series, heard.machine
         # the first window after an absence may be cut short, so that its values are neither judged nor learned
         rows = sent._replace(value=np.where((back != NEVER).any(axis=0), np.nan, sent.value))
         ruled = effects(rules, frame)
-        of_series, standing = self._judge(state, rows, ruled, about(frame, self.family))
-        verdicts = RowVerdicts(of_series, standing.onset, _metrics(step, entities), ruled)
+        day_off, taught = (ruled.day_off, ~ruled.skip_learning) if ruled else (None, None)
+        of_series, standing = self._judge(state, rows, day_off, taught, about(frame, self.family))
+        verdicts = RowVerdicts(of_series, standing.onset, metrics_at_once(step, entities), ruled)
         verdicts.recover(came, heard.series)
         joined = self._together(state, rows, step, of_series, ruled, back[1])
+        outlook, full = self.fill.step(state, frame, taught)
         if self.says:
             for part in steps(step):
                 returned = back[0, part] != NEVER
-                believe_series(state, sent.part(part), of_series.part(part), standing.part(part), returned)
+                ahead = outlook.part(part)
+                believe_series(state, sent.part(part), of_series.part(part), standing.part(part), returned, ahead)
             believe_machines(state, joined, step, rows.end, back[1])
         result = self._dated_back(with_nulls(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
-        absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
+        over = ended.unexpected(state, heard.absences, on_purpose, lasting=False)
+        absences = np.concatenate([over, self._overdue(state, now, on_purpose)])
         by_machine = with_nulls(joined_frame(frame, verdicts.numbers, joined))
-        result = pl.concat([result, by_machine, self._absences(absences, state)])
+        result = pl.concat([result, by_machine, full, self._absences(absences, state)])
+        if beside:
+            result = pl.concat([result, self.fleet.judge(state, frame, series, taught)])
         self._gone(state, now)
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
+
+    def close(self, state: DetectionState, now: int, beside: bool = True) -> pl.DataFrame:
+        """Closes the incidents of machines that were ended on purpose; see `ended`.
+
+        Args:
+            state: The state; changed.
+            now: One of `ended.times`.
+            beside: See `process`.
+
+        Returns:
+            Verdicts, with the columns of `SCHEMA`.
+        """
+        beliefs, verdicts = ended.close(state, now, self.fleet.release if beside else None)
+        if self.says and beliefs.height:
+            state.absent.append(believed_absent(beliefs))
+        numbers = {"record_score": 0.0, "state_score": 0.0, "probability": 1.0}
+        known = verdicts.with_columns(**numbers)
+        return _whole(known, Kind.NORMAL, Course.CLOSED, pl.lit(0.0)) if verdicts.height else pl.DataFrame()
+
+    def _overdue(self, state: DetectionState, now: int | None, on_purpose: OnPurpose | None) -> Table:
+        return ended.unexpected(state, self.absence.overdue(state, now), on_purpose, lasting=True)
+
+    def next_due(self, state: DetectionState) -> int:
+        """The earliest watermark at which something is absent, gone or forgotten if no windows come."""
+        return min(self.absence.next_due(state), self.forgetting.next_due(state), ended.next_due(state))
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
         """Applies the rules in force to verdicts, and follows alerts by rules from verdict to verdict."""
@@ -211,8 +278,11 @@ class Detection:
 
     def _absences(self, absences: Table, state: DetectionState) -> pl.DataFrame:
         """The verdicts on absences; their series and machines are believed to be absent."""
-        verdicts = self._absent(absences, state)
-        if self.says and verdicts.height:
+        absent = self.absence.verdicts(absences, state, JOINED)
+        if absent.is_empty():
+            return pl.DataFrame(schema=SCHEMA)
+        verdicts = _whole(absent, Kind.ABSENCE, Course.OPEN, pl.col("absence"))
+        if self.says:
             state.absent.append(believed_absent(verdicts))
         return verdicts
 
@@ -221,26 +291,10 @@ class Detection:
         if self.says and now is not None and (gone := self.absence.gone(state, now)).height:
             state.absent.append(believed_absent(gone))
 
-    def _absent(self, absences: Table, state: DetectionState) -> pl.DataFrame:
-        absent = self.absence.verdicts(absences, state, JOINED)
-        if absent.is_empty():
-            return pl.DataFrame(schema=SCHEMA)
-        evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": pl.col("absence")}
-        fixed = {
-            "metric_kind": pl.lit("gauge"),
-            "kind": pl.lit(Kind.ABSENCE.value),
-            "incident_state": pl.lit(Course.OPEN.value),
-            "evidence": pl.struct([value.alias(name) for name, value in evidence.items()]),
-            "revision": pl.lit(0, pl.Int64),
-        }
-        missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*absent.columns, *fixed}}
-        return absent.with_columns(**fixed, **missing).select(*SCHEMA)
-
     def _judge(
-        self, state: DetectionState, rows: _Rows, ruled: Effects | None, about: About
+        self, state: DetectionState, rows: _Rows, day_off: Flags | None, taught: Flags | None, about: About
     ) -> tuple[SeriesVerdicts, Standing]:
         """The verdicts on the metrics. The models learn from each value unless a rule forbids it."""
-        day_off, taught = (ruled.day_off, ~ruled.skip_learning) if ruled else (None, None)
         owners = Owners(state.entities.columns, rows.owner)
         return self.detector.steps(
             state.series.columns, rows.series, rows.time, rows.value, day_off, about, taught, owners
@@ -267,7 +321,7 @@ class Detection:
                 there was none, shape (n,).
         """
         several = state.entities.columns["heard.only"][rows.owner] == SEVERAL
-        joint, first = _in_company(step, rows.owner, (back != NEVER) & several)
+        joint, first = in_company(step, rows.owner, (back != NEVER) & several)
         begins = joint[first]
         windows = Windows(rows.owner[begins], rows.time[begins], np.append(first, len(joint)))
         value = np.where(np.isfinite(rows.value), rows.value, np.nan)[joint]
@@ -285,6 +339,19 @@ class Detection:
         onset, away, lent = verdicts.onset[joint], verdicts.state[joint], verdicts.lent[joint]
         joined = self.joined.join(columns, windows, evidence, counts, together, onset, taught, away, lent)
         return JoinedWindows(windows, begins, joint, joined, _recover(joined, windows, back[joint]))
+
+
+def _whole(known: pl.DataFrame, kind: Kind, course: Course, absence: pl.Expr) -> pl.DataFrame:
+    """Verdicts on windows that did not come, with the columns of `SCHEMA`, from those that are known."""
+    evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": absence}
+    fixed = {
+        "metric_kind": pl.lit("gauge"),
+        "kind": pl.lit(kind.value),
+        "incident_state": pl.lit(course.value),
+        "evidence": pl.struct([value.alias(name) for name, value in evidence.items()]),
+        "revision": pl.lit(0, pl.Int64),
+    }
+    return completed(known.with_columns(**fixed))
 
 
 def _report_columns(n: int) -> Columns:
@@ -316,66 +383,3 @@ def _recover(joined: JoinedVerdicts, windows: Windows, back: Ints) -> Flags:
     joined.verdicts.kind[at], joined.verdicts.since[at] = Kind.RECOVERED.code, back[ends]
     joined.incident[at], joined.state_score[at] = Course.CLOSED.code, 0.0
     return returned
-
-
-def _in_company(step: Ints, owner: Ints, alone: Flags) -> tuple[Ints, Ints]:
-    """The rows whose machine has other rows in the same step, which are next to them, and where each machine begins.
-
-    Args:
-        step: The number of the step of each row.
-        owner: The machine of each row.
-        alone: True for rows that count even if their machine has no other row in the step.
-
-    >>> step, owner = np.array([0, 0, 0, 1, 1, 2]), np.array([4, 5, 5, 4, 4, 5])
-    >>> _in_company(step, owner, step == 2)
-    (array([1, 2, 3, 4, 5]), array([0, 2, 4]))
-    """
-    begins = _begins(step, owner)
-    rows = np.flatnonzero(~(begins[:-1] & begins[1:]) | alone)
-    return rows, np.flatnonzero(begins[rows])
-
-
-def _metrics(step: Ints, owner: Ints) -> Ints:
-    """How many rows of the same machine are in the step of each row.
-
-    >>> _metrics(np.array([0, 0, 0, 1, 1, 2]), np.array([4, 5, 5, 4, 4, 5]))
-    array([1, 2, 2, 2, 2, 1])
-    """
-    counts = np.diff(np.flatnonzero(_begins(step, owner)))
-    return np.repeat(counts, counts)
-
-
-def _begins(step: Ints, owner: Ints) -> Flags:
-    """True for the first row of each machine in each step, and once more at the end, shape (n + 1,)."""
-    begins = np.ones(len(step) + 1, np.bool_)
-    begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
-    return begins
-
-
-def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
-    """Sorts the rows of a frame in the order in which they are judged.
-
-    Returns:
-        The sorted frame; and for each row the row of its series in the state, the row of its machine in the state, and
-        the number of its step, each of shape (n,).
-    """
-    if "kind" not in frame.columns:
-        frame = frame.with_columns(kind=pl.lit("gauge"))
-    if "count" not in frame.columns:
-        frame = frame.with_columns(count=pl.lit(1))
-    text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
-    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end")]
-    whole.append(pl.col("count").cast(pl.Int64).fill_null(1))
-    frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
-    keys = frame.select("entity", "metric").unique().sort("entity", "metric")
-    keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
-    numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
-    series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
-    order, step = judging_order(series, owner, frame["window_end"].to_numpy())
-    series = series[order]
-    met = np.argsort(np.unique(series, return_index=True)[1])
-    names = keys.select("entity", "metric")[met]
-    rows, entities = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
-    rows[met] = state.series.rows(names)
-    entities[met] = state.entities.rows(names)
-    return frame[order], rows[series], entities[series], step

@@ -23,13 +23,31 @@ from pipelines.jobs.detectors.metrics.state import DetectionState
 AFTER = 86_400_000
 """How long something must have sent nothing, event time in milliseconds: as long as the default `incidents.longest`."""
 
-_WINDOWS = 10
+WINDOWS = 10
 """What has one window per day or fewer must be missing for so many of them."""
 
 _GONE = code(Kind.ABSENCE.code, Course.CLOSED.code, 0)
 _LASTS = np.array([c == Course.OPEN.code or k in ALARM_KINDS for c in range(4) for k in [*Kind, ""]])
 """Whether what was said last must end, by `code` without the regime: it was an open incident, or news."""
 _LASTS[_GONE] = False
+
+
+def is_lasting(codes: Ints) -> Flags:
+    """Whether what was said last must end, by its code."""
+    flags: Flags = _LASTS[codes & (len(_LASTS) - 1)] & (codes >= 0)
+    return flags
+
+
+def is_open(codes: Ints) -> Flags:
+    """Whether what was said last was an open incident, by its code."""
+    flags: Flags = ((codes >> 3) & 3 == Course.OPEN.code) & (codes >= 0)
+    return flags
+
+
+def is_over(codes: Ints) -> Flags:
+    """Whether what was said last is that something is no longer expected, by its code."""
+    flags: Flags = codes == _GONE
+    return flags
 
 
 def gone(state: DetectionState, least_votes: float, now: int) -> pl.DataFrame:
@@ -45,10 +63,27 @@ def gone(state: DetectionState, least_votes: float, now: int) -> pl.DataFrame:
     """
     (series, series_end), (machines, machines_end) = _when(state, least_votes)
     gone_series, gone_machines = series_end <= now, machines_end <= now
-    series, machines = series[gone_series], machines[gone_machines]
+    return over(
+        state, series[gone_series], series_end[gone_series], machines[gone_machines], machines_end[gone_machines]
+    )
+
+
+def over(state: DetectionState, series: Ints, series_end: Ints, machines: Ints, machines_end: Ints) -> pl.DataFrame:
+    """What is believed of series and machines that are no longer expected.
+
+    Args:
+        state: The state; changed, so that it holds what was said.
+        series: Rows of series, shape (n,).
+        series_end: Since when they are not expected, epoch milliseconds, shape (n,).
+        machines: Rows of machines, shape (m,).
+        machines_end: Likewise, shape (m,).
+
+    Returns:
+        The columns of `SeriesState` that are known; a frame without rows if there are none.
+    """
     if not len(series) + len(machines):
         return pl.DataFrame()
-    end = np.concatenate([series_end[gone_series], machines_end[gone_machines]])
+    end = np.concatenate([series_end, machines_end])
     names = [*state.series.names_of(series), *((entity, JOINED) for (entity,) in state.entities.names_of(machines))]
     tables = (state.series, series), (state.entities, machines)
     for table, rows in tables:
@@ -101,13 +136,13 @@ def _lasting(columns: Columns, absent: Flags) -> Ints:
         absent: Which of the rows in use are reported as absent.
     """
     codes = columns["said.what"][: len(absent)].astype(np.int64)
-    return np.flatnonzero(_LASTS[codes & (len(_LASTS) - 1)] & (codes >= 0) | (absent & (codes != _GONE)))
+    return np.flatnonzero(is_lasting(codes) | (absent & (codes != _GONE)))
 
 
 def _end(columns: Columns, rows: Ints, least_votes: float) -> Ints:
     """A day or ten windows after a silence began; of what reports at irregular times, a day after its last window."""
     last, usual, votes = (columns[f"heard.{name}"][rows].astype(np.int64) for name in ("last", "usual", "votes"))
     regular = (votes >= least_votes) & (usual > 0)
-    end = last + np.where(regular, usual + np.maximum(AFTER, _WINDOWS * usual), AFTER)
+    end = last + np.where(regular, usual + np.maximum(AFTER, WINDOWS * usual), AFTER)
     never = (regular & ~columns["heard.told"][rows].astype(np.bool_)) | (last == NEVER)
     return np.where(never, NEVER_DUE, end)

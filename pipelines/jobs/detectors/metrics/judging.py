@@ -8,21 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+import structlog
 
 from engine.columns.tables import stacked
+from engine.kept_memory import give_back
 from engine.state.kept_arrays import KeptArrays
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from models.regimes.silence import NEVER_DUE
+from pipelines.contracts.records.news import LIVING_EVERY
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detectors.control_messages import ControlMessages
 from pipelines.jobs.detectors.correction_journal import IDENTITY, CorrectionJournal
 from pipelines.jobs.detectors.judging import Judge, JudgeConfig, ShardJudge, Work
+from pipelines.jobs.detectors.metrics import ended
 from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.members import Members
 from pipelines.jobs.detectors.metrics.micro_batch import Corrections, MicroBatch, newest
 from pipelines.jobs.detectors.metrics.model_log import ModelLog
 from pipelines.jobs.detectors.metrics.peers import PeersKept
 from pipelines.jobs.detectors.metrics.state import DetectionState
+
+log = structlog.get_logger()
 
 
 @contextmanager
@@ -105,7 +112,8 @@ class MetricsJudge(Judge):
 
     def __init__(self, settings: DetectorSettings, config: Metrics) -> None:
         self.partitions, self.horizon = config.partitions, config.horizon
-        self.detection = Detection(settings, says=True, end=config.end)
+        horizon, partitions = config.horizon, config.partitions
+        self.detection = Detection(settings, says=True, end=config.end, horizon=horizon, partitions=partitions)
         self.novel_only = settings.emit == "novel"
 
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
@@ -120,12 +128,13 @@ class MetricsJudge(Judge):
 
         CorrectionJournal.rescale(states, divide)
         PeersKept.rescale(states)
+        Members.rescale(states)
         for shard, state, _ in states.shards():
             models = self._divided(states, shard)
             if len(models.series) or len(models.entities):
                 ModelLog(state).write(models)
                 state.notes["keys"] = len(models.series)
-                state.notes["silent"] = self.detection.absence.next_due(models)
+                state.notes["silent"] = self.detection.next_due(models)
 
     def _divided(self, states: Rescaling, shard: int, time: int | None = None) -> DetectionState:
         """The models of those machines that belong to a new shard, as they are now or were at an instant."""
@@ -143,8 +152,9 @@ class MetricsJudge(Judge):
 class MetricsShard(ShardJudge):
     """JudgeConfig the metrics of one shard in one micro-batch.
 
-    State: that of `ModelLog`, `CorrectionJournal` and `PeersKept`; the note ``keys`` holds the number of series, and
-    ``silent`` the watermark at which the next absence of a machine becomes certain.
+    State: that of `ModelLog`, `CorrectionJournal`, `PeersKept` and `Members`; the note ``keys`` holds the number of
+    series, and ``silent`` the watermark at which the next absence of a machine becomes certain, incidents of what has
+    ended are closed, or a series is forgotten.
     """
 
     def __init__(self, judge: MetricsJudge, state: ShardState, control: ControlMessages, before: int) -> None:
@@ -163,31 +173,46 @@ class MetricsShard(ShardJudge):
     def process(self, work: Work) -> pl.DataFrame:
         state, detection, before, now = self.state, self.judge.detection, work.before, work.now
         rules = [(start + 1, self.control.globs(rule.id)) for start, rule in work.rules if start < before]
-        corrections = Corrections(work.late, rules, [due for due in work.labels if due.takes_effect <= before])
+        late = work.late.drop("prompt", strict=False)
+        corrections = Corrections(late, rules, [due for due in work.labels if due.takes_effect <= before])
         if not (corrections or self._is_due(work)):
             return pl.DataFrame()
-        peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers, self.judge.partitions)
-        micro_batch = MicroBatch(detection, self.journal, self.log, self.control, peers, self.judge.novel_only)
+        peers = PeersKept(state, self.judge.horizon, detection.detector, self.judge.partitions)
+        members = Members(state, self.judge.horizon)
+        micro_batch = MicroBatch(detection, self.journal, self.log, self.control, peers, members, self.judge.novel_only)
         with opened(self.log, detection.new_state(), state.kept) as models:
             corrected = micro_batch.correct(models, corrections, before, now) if corrections else pl.DataFrame()
             verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
-            self.beliefs = models.beliefs()
+            living = detection.fleet.living(models, work.ready, before, now)
+            self.beliefs, self.news = models.beliefs(), stacked(living, members.of_news(verdicts, models))
+            if models.forgotten:
+                log.info("forgot what has ended", series_and_machines=sum(map(len, models.forgotten)))
             self.log.write(models)
             self.journal.forget(now, models.worst.select(IDENTITY))
             peers.forget(self.journal.base)
+            members.save(now)
             state.notes["keys"] = len(models.series)
-            state.notes["silent"] = detection.absence.next_due(models)
+            state.notes["silent"] = detection.next_due(models)
+            forgotten = bool(models.forgotten)
+        if forgotten:  # once a day at most, the tables were written anew
+            give_back()
         return verdicts
 
     def _is_due(self, work: Work) -> bool:
-        """True if there are windows, labels, snapshots or absences up to the watermark."""
-        absent = work.now >= self.state.notes.get("silent", NEVER_DUE)
-        labels, snapshots = self.control.due(work.before, work.now), self.journal.cuts(work.before, work.now)
-        return bool(work.ready.height or labels or snapshots or absent)
+        """True if there are windows, labels, snapshots, absences, ends, series to forget or a count up to then."""
+        counts = self.keys is not None and work.now // LIVING_EVERY > work.before // LIVING_EVERY
+        silent = work.now >= self.state.notes.get("silent", NEVER_DUE)
+        labels = [due(work.before, work.now) for due in (self.control.due, self.control.due_beside)]
+        snapshots = self.journal.cuts(work.before, work.now)
+        grid = (work.before // ended.EVERY * ended.EVERY, work.now // ended.EVERY * ended.EVERY)
+        ends = self.control.ends.new or (grid[0] < grid[1] and self.control.ends.next(grid[0]) <= grid[1])
+        return bool(work.ready.height or any(labels) or snapshots or silent or counts or ends)
 
 
 def rows_to_judge(features: pl.DataFrame) -> pl.DataFrame:
     """Turns records of features into the rows that the models judge: one value per series and window.
+
+    ``prompt`` is the value again, null if it did not come in time.
 
     >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}
     >>> rows_to_judge(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()
@@ -200,4 +225,5 @@ def rows_to_judge(features: pl.DataFrame) -> pl.DataFrame:
         value = pl.when(pl.col("kind").cast(pl.String) == kind).then(pl.col(column).cast(pl.Float64)).otherwise(value)
     columns = ("entity", "metric", "kind", "window_start", "window_end", "revision", "count")
     names = [pl.col(c).cast(pl.String) for c in columns[:3]]
-    return features.select(*names, *columns[3:], value.alias("value"))
+    prompt = pl.when(pl.col("prompt").fill_null(True)).then(value) if "prompt" in features.columns else value
+    return features.select(*names, *columns[3:], value.alias("value"), prompt.alias("prompt"))

@@ -8,7 +8,7 @@ again, with the next revision.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,11 +19,13 @@ from engine.spec.duration import END_OF_TIME
 from models.numbers.arrays import Ints
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Label
-from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.novelty import JOINED, PEERS, UNTIL_FULL, judged_metric
 from pipelines.jobs.detectors.control_messages import ControlMessages, LabelDue
 from pipelines.jobs.detectors.correction_journal import IDENTITY, CorrectionJournal, mark
 from pipelines.jobs.detectors.judging import Action, in_order
+from pipelines.jobs.detectors.metrics import ended
 from pipelines.jobs.detectors.metrics.detection import Detection
+from pipelines.jobs.detectors.metrics.members import Members
 from pipelines.jobs.detectors.metrics.model_log import ModelLog
 from pipelines.jobs.detectors.metrics.peers import PeersKept
 from pipelines.jobs.detectors.metrics.state import DetectionState
@@ -39,7 +41,20 @@ def apply_label(detection: Detection, state: DetectionState, label: Label) -> No
       verdict) counts less, or more.
     - ``expected_change`` and ``new_normal``: the present level becomes typical, and the incident is closed; with the
       metric `_machine` this applies to all metrics of the machine.
+
+    A label on a metric applies to it beside its peers, too; one on `_peers.` and a metric to that alone. One on when a
+    metric is full: see `FillWatch.apply_label`.
     """
+    _apply_beside_peers(detection, state, label)
+    _apply_to_series(detection, state, label)
+
+
+def _apply_to_series(detection: Detection, state: DetectionState, label: Label) -> None:
+    if label.metric.endswith(UNTIL_FULL):
+        detection.fill.apply_label(state, label)
+        return
+    if label.metric.startswith(PEERS):
+        return
     machine = state.entities.find([(label.entity,)])
     series = _series(state, label)
     state.entities.touch(machine)
@@ -53,6 +68,13 @@ def apply_label(detection: Detection, state: DetectionState, label: Label) -> No
     offset = detection.detector.accept(state.series.columns, series)
     detection.machines.shift(state, np.repeat(machine, len(series) if len(machine) else 0), series, offset)
     detection.joined.accept(state.entities.columns, machine)
+
+
+def _apply_beside_peers(detection: Detection, state: DetectionState, label: Label) -> None:
+    if label.metric.endswith(UNTIL_FULL):
+        return
+    own = label.model_copy(update={"metric": judged_metric(label.metric)})
+    detection.fleet.apply_label(state, own, _series(state, own))
 
 
 def _series(state: DetectionState, label: Label) -> Ints:
@@ -104,6 +126,7 @@ class MicroBatch:
         log: The models in the state, also as they were.
         control: The rules and labels that the shard knows.
         peers: The sums of known series from which new series start.
+        members: How many members sets of replicas have.
         novel_only: True if verdicts that are no news are not written.
     """
 
@@ -112,19 +135,23 @@ class MicroBatch:
     log: ModelLog
     control: ControlMessages
     peers: PeersKept
+    members: Members
     novel_only: bool
 
     def judge(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows that end in (before, now], epoch milliseconds; returns the verdicts to announce."""
-        new_series = self.peers.unknown_series(ready, models)
+        self.members.take(ready)
+        if self.control.ends.new:
+            ended.reconsider(models, self.control.ends.of, before)
+        new_series = self._new_series(ready, models, before, now)
         times = self.peers.times_to_keep(new_series, before, now)
         cuts = [(time, partial(self.peers.keep, time, models)) for time in times]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None, new_series)
         if self.novel_only:
             verdicts = verdicts.filter(reported())
-        verdicts = self.journal.renumbered(verdicts)
-        self.journal.write(ready, verdicts.select(*IDENTITY, "revision", "announced", mark(verdicts)))
+        verdicts, judged = self.journal.renumbered(verdicts), ready.drop("prompt", strict=False)
+        self.journal.write(judged, verdicts.select(*IDENTITY, "revision", "announced", mark(verdicts)))
         return verdicts.select(*SCHEMA)
 
     def correct(self, models: DetectionState, corrections: Corrections, before: int, now: int) -> pl.DataFrame:
@@ -144,10 +171,17 @@ class MicroBatch:
         part = self._part(time, entities)
         past = self.journal.read(entities, time)
         inputs = newest(stacked(past.inputs, corrections.late))
+        known = past.inputs.select("entity", "window_end") if past.inputs.height else pl.DataFrame()
+        late = corrections.late
+        self.members.take(late.join(known, on=known.columns, how="anti") if known.height and late.height else late)
         cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.journal.snapshots_after(time)]
         first = applied(self.control.in_force(), part.worst.with_columns(announced="window_end"))
-        verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.unknown_series(inputs, part))
+        new_series = self._new_series(inputs, part, time, before)
+        verdicts = self._run(part, inputs, time, before, cuts, entities, new_series)
+        beside = self.detection.fleet.kept(models, entities)
         models.replace(part, entities)
+        self.detection.fleet.restore(beside)
+        past = replace(past, verdicts=past.verdicts.filter(~of_peers())) if past.verdicts.height else past
         if past.verdicts.height and first.height:
             # a verdict that was revised before, but not this time, is announced again as it was at first
             lost = first.join(past.verdicts, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
@@ -167,17 +201,52 @@ class MicroBatch:
         new_series: pl.DataFrame,
     ) -> pl.DataFrame:
         """Judges the windows that end in (after, until]; returns columns of `SCHEMA`, and ``announced``."""
-        rules, done = self.control.in_force(), after
+        rules, done, ends = self.control.in_force(), after, self.control.ends
+        considered = after // ended.EVERY * ended.EVERY
 
         def judge(windows: pl.DataFrame, stop: int) -> pl.DataFrame:
-            nonlocal done
-            self.peers.start(models, new_series.filter(pl.col("window_end").is_between(done, stop, closed="right")))
+            nonlocal done, considered
+            new = new_series.filter(pl.col("window_end").is_between(done, stop, closed="right"))
+            new = new.sort("window_end").unique(IDENTITY[:2], keep="first", maintain_order=True) if new.height else new
+            self.peers.start(models, new.filter(pl.Series(~models.series.has(new), dtype=pl.Boolean)))
             done = stop
-            return self.detection.process(windows, models, rules, stop)[0]
+            beside = entities is None
+            verdicts = self.detection.process(windows, models, rules, stop, self._on_purpose, beside)[0]
+            if stop not in closing:
+                return verdicts
+            if ends.next(considered) <= stop:  # said of what was absent before
+                ended.reconsider(models, ends.of, stop)
+            considered = stop
+            closed = self.detection.close(models, stop, beside)
+            return pl.concat([verdicts, closed]) if closed.height else verdicts
 
+        forgetting = self.detection.forgetting
+        times = forgetting.times(models, frame, after, until)
+        closing: list[int] = []
+        if until >= considered + ended.EVERY and (self.members or ends):
+            closing = ended.times(models, frame, after, until, self.detection.absence.end, ends.next(considered))
+        actions = [
+            *((time, partial(forgetting.forget, models, time, self.peers.workloads)) for time in times),
+            *((time, _nothing) for time in closing),
+            *actions,
+        ]
+        if entities is None:  # nothing is judged again there
+            beside = self.control.due_beside(after, until)
+            actions += [(d.beside, partial(_apply_beside_peers, self.detection, models, d.label)) for d in beside]
         dues = [due for due in self.control.due(after, until) if entities is None or due.label.entity in entities]
-        result = in_order(frame, after, until, judge, dues, partial(apply_label, self.detection, models), actions)
+        result = in_order(frame, after, until, judge, dues, partial(_apply_to_series, self.detection, models), actions)
         return result if result.height else pl.DataFrame(schema=SCHEMA | {"announced": pl.Int64})
+
+    def _on_purpose(self, entity: str, last: int, due: int, usual: int) -> bool:
+        return self.control.ends.of(entity, last, due, usual) or self.members.goes_on(entity, last, due, usual)
+
+    def _new_series(self, windows: pl.DataFrame, models: DetectionState, after: int, until: int) -> pl.DataFrame:
+        """The series that begin in (after, until], see `PeersKept.unknown_series`; known ones may begin anew."""
+        forgetting = self.detection.forgetting
+        anew = windows.clear()
+        if windows.height and forgetting.times(models, windows, after, until):
+            anew = forgetting.returning(models, windows)
+        return self.peers.unknown_series(windows, models, anew)
 
     def _keep(self, time: int, models: DetectionState) -> None:
         self.log.keep(time, models)
@@ -233,6 +302,15 @@ class MicroBatch:
         return marks.alias("mark")
 
 
+def _nothing() -> None:
+    """An action that is only a stop."""
+
+
+def of_peers() -> pl.Expr:
+    """An expression: true for verdicts on a machine beside its peers, which no correction changes."""
+    return pl.col("metric").cast(pl.String).str.starts_with(PEERS)
+
+
 def newest(rows: pl.DataFrame) -> pl.DataFrame:
     """The last result of each window: that with the most samples, then that with the highest revision.
 
@@ -242,4 +320,6 @@ def newest(rows: pl.DataFrame) -> pl.DataFrame:
     if not rows.height or rows.select(pl.struct(IDENTITY).hash().n_unique()).item() == rows.height:
         return rows
     ordered = rows.sort("count", "revision", "value", maintain_order=True, nulls_last=False)
+    if "prompt" in rows.columns:  # of those that came in time the last as well, whatever came later
+        ordered = ordered.with_columns(pl.col("prompt").drop_nulls().last().over(IDENTITY))
     return ordered.unique(IDENTITY, keep="last", maintain_order=True)

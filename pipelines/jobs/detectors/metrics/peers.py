@@ -1,4 +1,7 @@
-"""Sums over the known series of a metric in a partition; a new series of that metric and partition starts from them.
+"""Sums over the known series of a metric; a new series of that metric and partition starts from them.
+
+A new replica of a workload starts from the series of its workload (`Workloads`), a new series of another machine, or of
+a workload of which nothing is known, from those of all machines in its partition.
 
 A machine belongs to a partition of the topic, by its name, and a partition to one shard. As each partition has sums of
 its own, what a new series starts from does not depend on the number of shards, and sums move with their partition.
@@ -15,9 +18,10 @@ import polars as pl
 
 from engine.columns.partitioning import slots
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, pack, unpack
-from models.series.peers import Newcomers
+from engine.state.segments import ShardState, Tables, joined, pack, unpack
+from models.detector import Detector
 from pipelines.jobs.detectors.metrics.state import DetectionState
+from pipelines.jobs.detectors.metrics.workloads import Workloads
 
 _PARTITION = "partition"
 _KEPT = 3
@@ -30,12 +34,13 @@ class PeersKept:
     Args:
         state: The state of the shard.
         horizon: How far behind the watermark a window can be judged again at least, milliseconds.
-        newcomers: Computes sums, and starts new series from them.
+        detector: Computes sums, and starts new series from them.
         partitions: Number of partitions into which machines are divided.
     """
 
-    def __init__(self, state: ShardState, horizon: int, newcomers: Newcomers, partitions: int) -> None:
-        self.state, self.horizon, self.newcomers, self.partitions = state, horizon, newcomers, partitions
+    def __init__(self, state: ShardState, horizon: int, detector: Detector, partitions: int) -> None:
+        self.state, self.horizon, self.newcomers, self.partitions = state, horizon, detector.newcomers, partitions
+        self.workloads = Workloads(state, detector.predecessors, partitions)
         self.times: list[int] = state.notes.setdefault("peers", [])
 
     def times_to_keep(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
@@ -55,20 +60,27 @@ class PeersKept:
 
     def keep(self, time: int, models: DetectionState) -> None:
         """Stores the sums over the models' state as those of an instant."""
-        sums = self._sums(models)
-        if sums.height:
-            self.state.put(f"peers/{time}", pack({"peers": sums}))
+        tables = {"peers": self._sums(models), "workloads": self.workloads.sums(models)}
+        tables = {name: table for name, table in tables.items() if table.height}
+        if tables:
+            self.state.put(f"peers/{time}", pack(tables))
             if time not in self.times:
                 self.times.append(time)
         elif time in self.times:
             self._drop(time)
 
     def start(self, models: DetectionState, new: pl.DataFrame) -> None:
-        """Starts new series (as from `unknown_series`) from the sums of their metric."""
-        for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
-            sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
+        """Starts new series (as from `unknown_series`) from the sums of their workload, or else of their metric."""
+        for time in sorted(set(new["time"].to_list())) if new.height else []:
+            tables = self._read(self.state, time)
+            strangers = self.workloads.start(
+                models, new.filter(pl.col("time") == time), tables.get("workloads", pl.DataFrame())
+            )
+            if "peers" not in tables:
+                continue
+            sums = tables["peers"].with_row_index("place")
             by = [name for name in (_PARTITION, "metric") if name in sums.columns]  # older state: one sum for all
-            newcomers = self._divided(new.filter(pl.col("time") == time))
+            newcomers = self._divided(strangers)
             here = newcomers.join(sums.select(*by, "place"), on=by)
             here = here.sort("entity", "metric")
             rows = models.series.rows(here)
@@ -82,21 +94,32 @@ class PeersKept:
 
         Of an older state, whose sums are of whole shards, those of the first shard are kept where shards become one.
         """
+        Workloads.rescale(states)
         for shard, state, sources in states.shards():
-            parts_of_time: dict[int, list[pl.DataFrame]] = {}
+            parts_of_time: dict[int, list[Tables]] = {}
             for source in sources:
                 for time in source.notes.get("peers", []):
-                    sums = unpack(source.get(f"peers/{time}") or b"[]\n")["peers"]
-                    if _PARTITION in sums.columns:
-                        sums = sums.filter(pl.col(_PARTITION) % len(states.after) == shard)
-                    elif time in parts_of_time:
+                    tables = PeersKept._read(source, time)
+                    if any(_PARTITION not in table.columns for table in tables.values()) and time in parts_of_time:
                         continue
-                    if sums.height:
-                        parts_of_time.setdefault(time, []).append(sums)
+                    mine = {
+                        name: table.filter(pl.col(_PARTITION) % len(states.after) == shard)
+                        if _PARTITION in table.columns
+                        else table
+                        for name, table in tables.items()
+                    }
+                    mine = {name: table for name, table in mine.items() if table.height}
+                    if mine:
+                        parts_of_time.setdefault(time, []).append(mine)
             for time, parts in parts_of_time.items():
-                state.put(f"peers/{time}", pack({"peers": pl.concat(parts, how="diagonal_relaxed")}))
+                state.put(f"peers/{time}", pack(joined(parts)))
             if parts_of_time:
                 state.notes["peers"] = sorted(parts_of_time)
+
+    @staticmethod
+    def _read(state: ShardState, time: int) -> Tables:
+        stored = state.get(f"peers/{time}")
+        return unpack(stored) if stored else {}
 
     def forget(self, base: int) -> None:
         """Removes sums that no series whose first window ends after ``base`` can start from."""
@@ -107,17 +130,27 @@ class PeersKept:
         self.state.remove(f"peers/{time}")
         self.times.remove(time)
 
-    def unknown_series(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
-        """The new series of a frame: the end of their first window, and the ``time`` of the sums they start from."""
-        none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
+    def unknown_series(self, frame: pl.DataFrame, models: DetectionState, anew: pl.DataFrame) -> pl.DataFrame:
+        """The new series of a frame: the end of their first window, and the ``time`` of the sums they start from.
+
+        Args:
+            frame: Windows.
+            models: The state.
+            anew: Windows with which series may begin anew: columns ``entity``, ``metric``, ``window_end``.
+        """
+        none = pl.DataFrame(
+            schema={**dict.fromkeys(("entity", "metric"), pl.String), **dict.fromkeys(("window_end", "time"), pl.Int64)}
+        )
         if not frame.height:
             return none
         keys = frame.select("entity", "metric").unique(maintain_order=True)
         met = models.series.has(keys)
-        if met.all():
+        if met.all() and anew.is_empty():
             return none
         first = frame.join(keys.filter(~pl.Series(met)), on=["entity", "metric"], how="semi")
         first = first.group_by("entity", "metric").agg(pl.col("window_end").min())
+        if anew.height:
+            first = pl.concat([first, anew], how="vertical_relaxed")
         return first.with_columns(time=((pl.col("window_end") - 1) // self.horizon - 1) * self.horizon)
 
     def _sums(self, models: DetectionState) -> pl.DataFrame:

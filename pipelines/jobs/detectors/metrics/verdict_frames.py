@@ -63,6 +63,9 @@ NUMBERS = ("record_score", "state_score", "probability", "actual", "typical", "l
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
 _EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
 
+FULL = ("full_earliest", "full_median", "full_latest")
+"""Columns that only verdicts on what will be full have."""
+
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(("entity", "metric", "metric_kind"), pl.String),
     **dict.fromkeys(("window_start", "window_end"), pl.Int64),
@@ -70,6 +73,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(NUMBERS[:2], pl.Float64),
     "severity": pl.String,
     **dict.fromkeys(NUMBERS[2:], pl.Float64),
+    **dict.fromkeys(FULL, pl.Int64),
     "since": pl.Int64,
     "incident_state": pl.String,
     "decided": pl.Int64,
@@ -85,7 +89,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 """The columns of verdicts: those of `Novelty`, in the same order."""
 
 IN_BRIEF = ("actuals", "typicals", "suggested")
-LATER = ("severity", "template", "example", "rules", "reported_by", "message", "details", "ingested")
+LATER = (*FULL, "severity", "template", "example", "rules", "reported_by", "message", "details", "ingested")
 """Columns that only verdicts on logs have, and columns that are filled in when a verdict is final."""
 
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
@@ -112,6 +116,12 @@ class JoinedWindows(NamedTuple):
 def nulls(*names: str) -> dict[str, pl.Expr]:
     """Expressions for columns that are null in all rows, by name."""
     return {name: pl.lit(None, SCHEMA[name]) for name in names}
+
+
+def completed(known: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts with the columns of `SCHEMA`, of which those that are not there are null."""
+    missing = nulls(*(name for name in SCHEMA if name not in known.columns))
+    return known.with_columns(**missing).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 def with_nulls(verdicts: pl.DataFrame) -> pl.DataFrame:

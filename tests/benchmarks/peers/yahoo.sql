@@ -1,4 +1,4 @@
--- The jobs of tests/benchmarks/yahoo.py in Flink SQL, on the same topics; BOOTSTRAP and PREFIX are to be filled in.
+-- The jobs of tests/benchmarks/yahoo.py in Flink SQL, on the same topics. flink_yahoo.py fills in BOOTSTRAP and PREFIX.
 CREATE TABLE events (
   `time` BIGINT NOT NULL, ad STRING NOT NULL, event STRING NOT NULL,
   happened AS TO_TIMESTAMP_LTZ(`time`, 3),
@@ -7,6 +7,7 @@ CREATE TABLE events (
   'connector' = 'kafka', 'topic' = 'PREFIXad-events', 'properties.bootstrap.servers' = 'BOOTSTRAP',
   'scan.startup.mode' = 'earliest-offset', 'format' = 'json', 'json.ignore-parse-errors' = 'true'
 );
+-- Only the table is ever idle: events must not be, or a partition that is read late loses what it holds.
 CREATE TABLE ads (
   ad STRING NOT NULL, campaign STRING, `time` BIGINT,
   since AS TO_TIMESTAMP_LTZ(`time`, 3),
@@ -14,7 +15,8 @@ CREATE TABLE ads (
   PRIMARY KEY (ad) NOT ENFORCED
 ) WITH (
   'connector' = 'upsert-kafka', 'topic' = 'PREFIXads', 'properties.bootstrap.servers' = 'BOOTSTRAP',
-  'key.format' = 'raw', 'value.format' = 'json', 'value.json.ignore-parse-errors' = 'true'
+  'key.format' = 'raw', 'value.format' = 'json', 'value.json.ignore-parse-errors' = 'true',
+  'scan.watermark.idle-timeout' = '1 s'
 );
 CREATE TABLE campaign_views (
   campaign STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), `views` BIGINT

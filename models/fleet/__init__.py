@@ -1,0 +1,1 @@
+"""Machines of one role beside one another."""

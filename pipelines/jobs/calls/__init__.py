@@ -1,0 +1,1 @@
+"""The job `calls`: which service calls which, from the spans of traces."""
