@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 from engine.address import kafka_options
 from engine.examples.kit import Play, Plays, Results
@@ -64,7 +65,7 @@ class Live:
 
         def ended() -> bool:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"the jobs did not end within {_LONGEST_SECONDS} s")
+                raise TimeoutError(f"the jobs did not end within {_LONGEST_SECONDS} s: {_doing()}")
             if not feeding.ident:
                 self.say("the jobs run; the records are sent")
                 feeding.start()
@@ -141,3 +142,14 @@ class Live:
         schema = job.output.record.arrow_schema()
         for message in content(self.kafka, job.output.topic):
             yield from columnar.decode(message.value() or b"", schema)[0].to_pylist()
+
+
+def _doing() -> str:
+    """What each query does now, and up to where it has read."""
+    spark = SparkSession.getActiveSession()
+    found = []
+    for query in spark.streams.active if spark else []:
+        progress = query.lastProgress
+        read = ", ".join(str(source["endOffset"]) for source in progress["sources"]) if progress else "nothing"
+        found.append(f"{query.name}: {query.status['message']}, read to {read}")
+    return "; ".join(found) or "no query runs"
