@@ -24,7 +24,7 @@ from engine.kafka.shard_output import ASSIGNMENT, Claim, Place, claim
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
-from engine.spark import shared_memory
+from engine.spark import shared_memory, sockets
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
 from engine.spark.workers import is_local
@@ -194,11 +194,17 @@ def _start(
     frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataFrame, int], None], ends: bool = False
 ) -> StreamingQuery:
     frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name)
+
+    def each(batch: DataFrame, batch_id: int) -> None:
+        write(batch, batch_id)
+        if batch_id % sockets.EVERY == 0:
+            sockets.forget(batch.sparkSession)
+
     query = (
         frame.writeStream.queryName(name)
         .option("checkpointLocation", str(runtime.checkpoints / name))
         .outputMode("update")
-        .foreachBatch(write)
+        .foreachBatch(each)
     )
     every = f"{int(runtime.trigger)} milliseconds"
     return (query.trigger(availableNow=True) if ends else query.trigger(processingTime=every)).start()

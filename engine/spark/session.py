@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from engine.kept_memory import keep_little
-from engine.spark import class_archive, java_process
+from engine.spark import class_archive, java_process, sockets
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
 from engine.spark.interpreter import local_interpreter
@@ -236,6 +236,7 @@ def _configuration(
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": python,
         **TUNED,
+        **sockets.settings(),
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
@@ -251,9 +252,8 @@ def _configuration(
 
 def _without_local(conf: Mapping[str, str]) -> dict[str, str]:
     """The settings for a local session without those by which only this machine reaches it."""
-    return {
-        name: value for name, value in conf.items() if name not in ("spark.driver.host", "spark.driver.bindAddress")
-    }
+    local = ("spark.driver.host", "spark.driver.bindAddress", *sockets.SETTINGS)
+    return {name: value for name, value in conf.items() if name not in local}
 
 
 def on_command_line(conf: Mapping[str, str]) -> dict[str, str]:

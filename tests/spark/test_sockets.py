@@ -6,10 +6,17 @@ minutes, and ended.
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 
+from deploy.embedded.endpoints import Endpoints
+from engine.examples import cards
+from engine.examples.live import Live
+from engine.spark import sockets
 from engine.testing import run_all
 from tests.spark.test_outage import counting, idle
 
@@ -29,3 +36,28 @@ def test_connections_between_spark_and_its_python_workers_are_closed(spark: Spar
     (run,) = run_all([(counting(), idle())], "spark", shards=2)
     assert len(run.watermarks) >= 6, "micro-batches, each with a task of each shard"
     assert left_open(spark) - before <= 2
+
+
+def jvm(spark: SparkSession) -> Any:
+    """The JVM of the session."""
+    return spark.sparkContext._jvm
+
+
+def noted(spark: SparkSession) -> list[str]:
+    """The files that the JVM would remove at its end."""
+    field = jvm(spark).java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField("files")
+    field.setAccessible(True)
+    return [str(path) for path in field.get(None)]
+
+
+@pytest.mark.servers
+def test_the_jvm_forgets_sockets_that_are_gone_and_nothing_else(
+    spark: SparkSession, endpoints: Endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = spark.conf.get("spark.python.unix.domain.socket.dir")
+    jvm(spark).java.io.File("/tmp/newnormal-of-somebody-else").deleteOnExit()
+    monkeypatch.setattr(sockets, "EVERY", 1)
+    payments = cards.compute(Live(endpoints.bootstrap, tmp_path))
+    assert payments.decisions
+    assert sum(path.startswith(f"{folder}/") for path in noted(spark)) <= 12, "those of a micro-batch of two jobs"
+    assert "/tmp/newnormal-of-somebody-else" in noted(spark)

@@ -1,0 +1,49 @@
+"""The sockets between Spark's JVM and its Python processes: files in a folder of this user instead of TCP ports.
+
+Spark opens some for each micro-batch. As a TCP port on the loopback address one takes the first connection that comes
+as that of its Python worker, and the one that serves the state asks for no password. So a port scan, or a client that
+still looks for a server which had the same port before, would stop a job for ever, and whoever else works on the
+machine could read and change its state.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from engine.spark import shared_memory
+
+_ENABLED = "spark.python.unix.domain.socket.enabled"
+_FOLDER = "spark.python.unix.domain.socket.dir"
+SETTINGS = (_ENABLED, _FOLDER)
+EVERY = 500
+"""After so many micro-batches of a job the JVM forgets the sockets that are gone; a thousand take some 200 kB."""
+
+
+def settings() -> dict[str, str]:
+    """Spark's settings for a JVM of this process; empty where the system has no such folder: then TCP is used."""
+    folder = shared_memory.folder_of(".sockets")
+    return dict(zip(SETTINGS, ("true", str(folder)), strict=True)) if folder else {}
+
+
+def forget(spark: SparkSession) -> None:
+    """Lets the JVM forget the sockets that it would remove at its end: Spark notes each of them, and removes it before.
+
+    The JVM has no way to take one back. Its list is replaced by one without them.
+    """
+    folder = spark.sparkContext.getConf().get(_FOLDER)
+    if not folder or spark.sparkContext._jvm is None:
+        return
+    java: Any = spark.sparkContext._jvm.java
+    with suppress(
+        Py4JError
+    ):  # the list may just have changed, or lie elsewhere in another Java; then the next call does
+        field = java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField("files")
+        field.setAccessible(True)
+        kept = java.util.LinkedHashSet(field.get(None))
+        pattern = java.util.regex.Pattern
+        kept.removeIf(pattern.compile(pattern.quote(f"{folder}/")).asPredicate())
+        field.set(None, kept)
