@@ -69,6 +69,7 @@ _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
 _LOCAL_FILES = "spark.hadoop.fs.file.impl"
+_AUTHENTICATE = "spark.authenticate"
 
 
 class StartingSpark:
@@ -237,6 +238,7 @@ def _configuration(
         "spark.pyspark.python": python,
         **TUNED,
         **sockets.settings(),
+        _AUTHENTICATE: "true",  # its ports take objects of Java from whoever connects, otherwise
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
@@ -252,7 +254,7 @@ def _configuration(
 
 def _without_local(conf: Mapping[str, str]) -> dict[str, str]:
     """The settings for a local session without those by which only this machine reaches it."""
-    local = ("spark.driver.host", "spark.driver.bindAddress", *sockets.SETTINGS)
+    local = ("spark.driver.host", "spark.driver.bindAddress", _AUTHENTICATE, *sockets.SETTINGS)
     return {name: value for name, value in conf.items() if name not in local}
 
 

@@ -1,4 +1,4 @@
-"""Whoever else is on the machine cannot stop a job by a connection to a port that Spark opens for a moment.
+"""Whoever else is on the machine can neither stop a job nor speak with Spark.
 
 Spark hands the state of a task to Python by a socket of its own. As a TCP port without a password it takes the first
 connection as that of its worker, e.g. of a port scan, or of a client that still looks for a server which had the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -67,3 +68,35 @@ def test_a_stranger_s_connections_stop_no_job(spark: SparkSession) -> None:
         finally:
             opened.close()
     assert len(run.watermarks) >= 6, "micro-batches, each with a task of each shard"
+
+
+def test_spark_answers_nobody_who_does_not_know_its_secret(spark: SparkSession) -> None:
+    port = int(spark.conf.get("spark.driver.port") or 0)
+    asked = question(spark, port)
+    with socket.create_connection(("127.0.0.1", port), 5) as stranger:
+        stranger.settimeout(30)
+        stranger.sendall(asked)
+        answer = stranger.recv(1 << 16)
+    assert answer[8] == FAILURE, "the ninth byte says what kind of answer it is"
+    assert b"SASL" in answer
+
+
+FAILURE = 5
+
+
+def question(spark: SparkSession, port: int) -> bytes:
+    """A message of Spark's protocol between processes that asks the driver for one of its services."""
+    java: Any = spark.sparkContext._jvm
+    out = java.java.io.ByteArrayOutputStream()
+    data = java.java.io.DataOutputStream(out)
+    data.writeBoolean(False)  # the sender has no address
+    data.writeBoolean(True)
+    data.writeUTF("127.0.0.1")
+    data.writeInt(port)
+    data.writeUTF("endpoint-verifier")
+    objects = java.java.io.ObjectOutputStream(data)
+    objects.writeObject(getattr(java, "org.apache.spark.rpc.netty.RpcEndpointVerifier$CheckExistence")("x"))
+    objects.flush()
+    body = bytes(out.toByteArray())
+    request, number = 3, 1
+    return struct.pack(">QBQI", 8 + 1 + 8 + 4 + len(body), request, number, len(body)) + body
