@@ -128,7 +128,7 @@ def sighted(messages: Iterable[tuple[int, Iterable[Timed]]]) -> Decoded:
 
 
 def facts_of(value: bytes, arrived: int, rule: LabelRule) -> Iterator[Timed]:
-    """What a message of any format says; it may raise one of `_ERRORS` if it is broken.
+    """What a message of any format says; reading on may raise one of `_ERRORS` if it is broken.
 
     Args:
         value: The message.
@@ -136,13 +136,13 @@ def facts_of(value: bytes, arrived: int, rule: LabelRule) -> Iterator[Timed]:
         rule: Which labels name the machine.
     """
     if is_remote_write(value):
-        return _of_remote_write(value, rule)
-    begin = value[:64].lstrip()[:1]
-    if begin == b"{" and not otlp.framed(value):
-        return _of_json(orjson.loads(value), value, arrived, rule)
-    if value[:1] == b"\n" and otlp.framed(value):
-        return _of_protobuf(value, arrived, rule)
-    return _of_text(value, arrived, rule)
+        yield from _of_remote_write(value, rule)
+    elif value[:64].lstrip()[:1] == b"{" and not otlp.framed(value):
+        yield from _of_json(orjson.loads(value), value, arrived, rule)
+    elif value[:1] == b"\n" and otlp.framed(value):
+        yield from _of_protobuf(value, arrived, rule)
+    else:
+        yield from _of_text(value, arrived, rule)
 
 
 def _of_traces(value: bytes, arrived: int, rule: LabelRule) -> Iterator[Timed]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -247,10 +248,40 @@ def test_no_message_stops_it(noise: bytes, begin: bytes) -> None:
     facts(begin + noise, noise + begin, begin, b"")
 
 
-def test_a_message_that_is_cut_off_says_nothing_and_the_next_one_does() -> None:
-    whole = request(RESOURCE).SerializeToString()
+def _messages() -> dict[str, bytes]:
+    """A message of each form that names places."""
+    tags = {"namespace": "shop", "pod_name": POD, "node_name": "node-1", "host": "ip-10-0-0-5"}
+    telegraf = {"fields": {"rx": 5}, "name": "kubernetes_pod_network", "tags": tags, "timestamp": T // 1000}
+    otlp = request(RESOURCE)
+    return {
+        "otlp": otlp.SerializeToString(),
+        "otlp-json": json_format.MessageToJson(otlp, indent=None).encode(),
+        "metricbeat": beat(),
+        "telegraf": json.dumps({"metrics": [telegraf]}).encode(),
+        "influx": KUBELET.format(pod=POD, at=T * 1_000_000).encode(),
+        "prometheus": b'kube_pod_info{namespace="shop",pod="db-0",node="node-1"} 1 1767571200000\n',
+        "remote-write": remote_writes.request(remote_writes.series({"__name__": "kube_pod_info", **INFO}, (1.0, T))),
+    }
+
+
+@pytest.mark.parametrize("form", list(_messages()))
+def test_a_message_that_is_cut_off_says_nothing_and_the_next_one_does(form: str) -> None:
+    whole, sound = _messages()[form], request(RESOURCE).SerializeToString()
+    assert len(facts(whole)) == 1
     for cut in range(1, len(whole)):
-        assert facts(whole[:cut], whole)[-1] == (NAME, "node-1", "shop/cart", T)
+        assert facts(whole[:cut], sound)[-1] == (NAME, "node-1", "shop/cart", T)
+
+
+ODD = [b"[" * 1_000 + b"]" * 1_000, b"[1]", b"{}", b"7", b"1e400", b"9" * 400, b"true", b"null", b'""', b'"\\ud800"',
+       b'"\\u0000"']  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["otlp-json", "metricbeat", "telegraf"])
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd[:12]))
+def test_no_value_of_another_type_keeps_the_next_message_from_being_read(form: str, odd: bytes) -> None:
+    good, sound = _messages()[form], request(RESOURCE).SerializeToString()
+    for at in re.compile(rb'(?<=":)\s*("[^"]*"|-?[0-9.]+)').finditer(good):
+        assert (NAME, "node-1", "shop/cart", T) in facts(good[: at.start()] + odd + good[at.end() :], sound)
 
 
 @pytest.mark.parametrize("time", ["9" * 18 + "000", "-" + "9" * 30, "9" * 40])
