@@ -47,7 +47,7 @@ _FARTHEST = 40.0
 """A value counts as no further than that from 0, on the scale of distances."""
 
 
-_BEGINS, _GROWS, _BACK, _ACCEPTED = (int(outcome) for outcome in Outcome)
+_BEGINS, _GROWS, _BACK, _ACCEPTED, _ALONE = (int(outcome) for outcome in Outcome)
 _TWICE = math.log(2.0)
 """By how much a distance must have grown to be reported again."""
 
@@ -315,6 +315,15 @@ def _known(constants: Record, pool: _Pool, few: bool, own: Record, seen: _Seen, 
 
 
 @kernel
+def _leave(event: Record, own: Record, place: int, peers: int) -> None:
+    """Ends what made a member unlike its peers, of which there are too few now, and says so."""
+    event.place, event.outcome, event.since, event.peers = place, _ALONE, own.since, peers
+    event.early, event.nats, event.score, event.values = 0, 0.0, 0.0, own.count
+    event.theirs = event.expected = event.lower = event.upper = math.nan
+    own.since, own.rising, own.smooth, own.run = NEVER, NEVER, 0.0, 0.0
+
+
+@kernel
 def _apart(config: FleetConfig) -> float:
     """Standard deviation of the mean of the last windows, if these are independent, in that of one window."""
     return math.sqrt(config.pace / (2.0 - config.pace))
@@ -361,6 +370,11 @@ def _judge(
         begin, end = cells[cell], cells[cell + 1]
         n = end - begin
         if n < config.peers + 1:
+            for k in range(begin, end):
+                own = table[rows[k]].fleet
+                if own.since != NEVER and ends[k] - own.since >= config.accept:
+                    _leave(events[said], own, k, n - 1)
+                    said += 1
             continue
         scale = _scale_of(config, table, rows, value, begin, end)
         pool = _pool(config, tail, table, rows, begin, end)

@@ -12,12 +12,13 @@ from models.records import record_type
 
 
 class Outcome(IntEnum):
-    """What a window says of a series beside its peers."""
+    """What a window says of a series beside its peers; `ALONE`: it has had too few of them for long."""
 
     BEGINS = 1
     GROWS = 2
     BACK = 3
     ACCEPTED = 4
+    ALONE = 5
 
 
 EVENT = record_type(

@@ -117,6 +117,18 @@ def test_with_less_than_four_peers_nothing_is_said() -> None:
     assert run(given) == []
 
 
+@pytest.mark.parametrize("left", [1, 4], ids=["alone", "with three others"])
+def test_an_outlier_whose_peers_leave_ends_after_a_day_and_may_begin_again_when_they_are_back(left: int) -> None:
+    given = values(4000)
+    given[1000:, 1] *= 3.0
+    given[1050:3000, [0, *range(2, N)][left - 1 :]] = np.nan
+    said = run(given)
+    assert [what for _, _, what in said] == ["BEGINS", "ALONE", "BEGINS"]
+    assert {member for _, member, _ in said} == {1}
+    assert 1000 + 1439 <= said[1][0] <= 1010 + 1439
+    assert 3000 <= said[2][0] < 3010
+
+
 def test_what_may_not_be_learned_from_is_not_judged_and_leaves_nothing() -> None:
     given, may = values(1500), np.ones(N, np.bool_)
     may[3] = False

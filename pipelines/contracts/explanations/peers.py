@@ -31,6 +31,8 @@ def sentences(facts: Facts) -> list[str]:
         return [f"{entity}: {metric} is{after} again as far from that of its peers as it used to be."]
     if facts.kind == "new_normal":
         return [f"{entity}: {metric} has been unlike that of its peers{facts.from_onset}; this counts as usual now."]
+    if facts.quiet and "values" in facts.context and facts.context.get("theirs") is None:
+        return [f"{entity}: {metric} has had too few peers to be compared with for a day.", facts.course()]
     if facts.quiet and facts.context.get("peers") == 0:
         return [f"{entity}: {metric} has other peers, or none, since settings were changed.", facts.course()]
     if facts.quiet:

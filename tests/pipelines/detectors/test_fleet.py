@@ -156,6 +156,26 @@ def test_a_label_of_metrics_makes_machines_of_any_names_peers(labels: str, by: s
     assert found["entity"].to_list() == (["mail"] if told else [])
 
 
+@pytest.mark.parametrize("batch", [1800, 37])
+def test_an_outlier_whose_peers_have_gone_for_good_ends_after_a_day(batch: int) -> None:
+    frame = of_roles("cpu", "{role=db}", 1800).with_columns(kind=pl.lit("gauge"))
+    frame = frame.filter((pl.col("window_end") <= 170 * 60_000) | pl.col("entity").is_in(["mail", "zeus"]))
+    detection = Detection(DetectorSettings(), partitions=1)
+    state, said = detection.new_state(), []
+    for start in range(0, 1800, batch):
+        inside = pl.col("window_end").is_between(start * 60_000 + 1, (start + batch) * 60_000)
+        said.append(detection.process(frame.filter(inside), state)[0])
+    told = explained(pl.concat(said)).filter(pl.col("metric").str.starts_with("_peers.")).to_dicts()
+    assert [(each["entity"], each["kind"], each["incident_state"]) for each in told] == [
+        ("mail", "outlier", "open"),
+        ("mail", "normal", "closed"),
+    ]
+    begins, over = told
+    assert over["since"] == begins["since"]
+    assert over["window_end"] - over["since"] == 86_400_000
+    assert over["message"].startswith("mail: cpu{role=db} has had too few peers to be compared with for a day.")
+
+
 def test_another_setting_of_labels_forgets_what_was_learned_beside_other_peers() -> None:
     frame = of_roles("cpu", "{role=db}")
     early, late = frame.filter(pl.col("window_end") <= 140 * 60_000), frame.filter(pl.col("window_end") > 140 * 60_000)

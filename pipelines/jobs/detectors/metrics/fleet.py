@@ -42,6 +42,7 @@ _KINDS = {
     Outcome.GROWS: (OUTLIER, Course.OPEN),
     Outcome.BACK: (Kind.RECOVERED.value, Course.CLOSED),
     Outcome.ACCEPTED: (Kind.NEW_NORMAL.value, Course.CLOSED),
+    Outcome.ALONE: (Kind.NORMAL.value, Course.CLOSED),
 }
 """The kind of verdict for each `Outcome`, and where its incident stands then."""
 
@@ -202,13 +203,14 @@ class Fleet:
         )
 
     def _cells(self, state: DetectionState, rows: Ints, value: Array, end: Ints) -> tuple[Ints, Ints]:
-        """The windows with enough peers, ordered by end and role, and the number of end and role of each."""
+        """The windows that may have enough peers, or of an outlier, by end and role; and the number of these of each."""
         group: Ints = state.series.columns["fleet.group"]  # type: ignore[assignment]
         few = len(rows) < len(state.series)
         codes, members = np.unique(group[rows] if few else group[: len(state.series)], return_inverse=True)
         large = (np.bincount(members, minlength=len(codes)) >= self.least) & (codes >> _UNUSED != _ALONE)
         of = members if few else members[rows]
-        at = np.flatnonzero(large[of] & np.isfinite(value)) if large.any() else rows[:0]
+        unlike = state.series.columns["fleet.since"][rows] != NEVER
+        at = np.flatnonzero((large[of] | unlike) & np.isfinite(value)) if large.any() or unlike.any() else rows[:0]
         if not len(at):
             return at, at
         of, end = of[at], end[at] - end[at].min()
