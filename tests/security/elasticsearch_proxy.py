@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import json
 import ssl
 import threading
 from collections.abc import Iterator
@@ -26,7 +27,9 @@ class Guard:
         user: The user.
         password: The password.
         api_key: The API key, encoded.
-        forbidden: What the account has no privileges for: all requests that name it are refused; empty: nothing.
+        forbidden: What the account has no privileges for: all requests that name it are refused, and all documents for
+            indices whose names begin so, each by itself, as Elasticsearch does it; empty: nothing.
+        manages: Whether it may do all else there but write documents.
         url: Where the proxy listens.
         refused: How many requests were refused.
         forwarded: How many requests were passed on.
@@ -36,6 +39,7 @@ class Guard:
     password: str
     api_key: str
     forbidden: str = ""
+    manages: bool = False
     url: str = ""
     refused: int = 0
     forwarded: int = 0
@@ -72,8 +76,14 @@ def guarded_elasticsearch(target: str, certificate: Certificate, guard: Guard) -
                 said = f'{{"error":{{"type":"security_exception","reason":"{reason}"}},"status":401}}'.encode()
                 self._answer(401, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
                 return
-            if guard.forbidden and guard.forbidden in self.path:
-                reason = f"action is unauthorized for user [{guard.user}] on indices [{guard.forbidden}*]"
+            reason = f"action is unauthorized for user [{guard.user}] on indices [{guard.forbidden}*]"
+            if guard.forbidden and self.path.startswith("/_bulk") and f'"_index":"{guard.forbidden}'.encode() in body:
+                refused = {"status": 403, "error": {"type": "security_exception", "reason": reason}}
+                items = [{"index": refused} for line in body.splitlines() if line.startswith(b'{"index":')]
+                said = json.dumps({"errors": True, "items": items}).encode()
+                self._answer(200, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
+                return
+            if guard.forbidden and not guard.manages and guard.forbidden in self.path:
                 said = f'{{"error":{{"type":"security_exception","reason":"{reason}"}},"status":403}}'.encode()
                 self._answer(403, [("Content-Type", "application/json"), ("X-Elastic-Product", "Elasticsearch")], said)
                 return

@@ -6,7 +6,8 @@ Elasticsearch's answer on a document decides its outcome:
 3. The server is at fault (overload, full disk, shard not ready, …): it is sent again after a pause, without limit.
 4. Internal error (500): it is sent again a few times, and then rejected, as the document may cause the error.
 5. The document is at fault (it does not parse, a field is wrong, …): it is rejected, with Elasticsearch's reason.
-If a whole request is refused (400, 413), it is halved until the document at fault is alone in a request.
+If a whole request is refused (400, 413), it is halved until the document at fault is alone in a request. If the account
+may not write to the index of a document, that is an error, as it is where it may not send the request.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 from elasticsearch.serializer import CompatibilityModeJsonSerializer
 
-from pipelines.jobs.sink.backoff import Patience
+from pipelines.jobs.sink.backoff import ForbiddenError, Patience
 from pipelines.jobs.sink.document import IndexedNews, Rejected, SinkDocument
 
 _SERVERS_FAULT = frozenset({403, 408, 429, 502, 503, 504})
 _SERVERS_FAULT_TYPES = frozenset(
     {"validation_exception", "index_closed_exception", "index_not_found_exception", "cluster_block_exception"}
 )
+_MAY_NOT = "security_exception"
 _TRIES_AT_500 = 5
 _HEADER = b'{"index":{"_index":%s,"_id":%s,"version":%d,"version_type":"external_gte"}}'
 
@@ -165,6 +167,9 @@ class BulkWriter:
                     continue
                 again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
                 if again:
+                    for _, item in again:
+                        if item.get("error", {}).get("type") == _MAY_NOT:
+                            raise self._patience.refused(f"HTTP 403: {item['error']['reason']}", ForbiddenError)
                     reason = again[0][1].get("error", {}).get("reason", "no reason given")
                     wait.pause(f"{len(again)} documents must be sent again: {reason}")
                     parts.appendleft([action for action, _ in again])

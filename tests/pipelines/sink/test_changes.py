@@ -72,6 +72,39 @@ def test_of_each_change_the_latest_is_stored_once_and_what_is_none_is_left_to_an
 
 
 @pytest.mark.servers
+def test_with_all_privileges_for_changes_but_to_write_them_the_rest_is_stored(endpoints: Any, tmp_path: Path) -> None:
+    """Templates are a privilege on the cluster, so an account of a release that stored no changes may make theirs."""
+    name, authority = f"t{uuid.uuid4().hex[:8]}.", Authority(tmp_path / "authority")
+    guard = Guard("nn", "hush", "", forbidden=f"{name}changes", manages=True)
+    with guarded_elasticsearch(endpoints.elasticsearch_url, authority.issue("elasticsearch"), guard):
+        login = {"url": guard.url, "user": "nn", "password": "hush", "ca_file": str(authority.file)}
+        settings = load(**{
+            "namespace": name, "state_dir": tmp_path, "kafka.bootstrap": endpoints.bootstrap,
+            **{f"elasticsearch.{key}": value for key, value in login.items()},
+        })  # fmt: skip
+        reports: list[SinkReport] = []
+        job = SinkJob(settings, None, reports.append)  # type: ignore[arg-type]
+        values = {topics.CHANGES: Change(id="ci/1", time=NOW, message="cart 1.4").to_json(),
+                  topics.NOVELTIES: novelty("a").raw}  # fmt: skip
+        rows = pa.table({
+            "topic": [settings.reads(topic) for topic in values], "value": list(values.values()),
+            "partition": [0, 0], "offset": [0, 1], "arrived": [NOW, NOW],
+        })  # fmt: skip
+        with capture_logs() as said:
+            job.write(rows, 0)
+        job.close()
+        (told,) = [each for each in said if each["event"] == "changes are not stored; verdicts and incidents are"]
+        assert told["lacking"] == f"{name}changes*" and "unauthorized for user [nn]" in told["reason"]
+        assert reports[0].outcome.indexed == 1
+        client = Context(settings, ()).elasticsearch
+        client.indices.refresh(index=settings.alias)
+        assert client.count(index=settings.alias)["count"] == 1
+        for index in client.indices.get(index=f"{name}*"):
+            client.indices.delete(index=index)
+        client.indices.delete_index_template(name=f"newnormal-{name}*")
+
+
+@pytest.mark.servers
 def test_without_privileges_for_changes_the_rest_is_stored_and_it_is_said_what_is_missing(
     endpoints: Any, tmp_path: Path
 ) -> None:

@@ -203,7 +203,7 @@ class Fleet:
         )
 
     def _cells(self, state: DetectionState, rows: Ints, value: Array, end: Ints) -> tuple[Ints, Ints]:
-        """The windows that may have enough peers, or of an outlier, by end and role; and the number of these of each."""
+        """The windows that may have enough peers, or of an outlier, by end and role, and numbers of these two."""
         group: Ints = state.series.columns["fleet.group"]  # type: ignore[assignment]
         few = len(rows) < len(state.series)
         codes, members = np.unique(group[rows] if few else group[: len(state.series)], return_inverse=True)
