@@ -28,7 +28,7 @@ from models.config import DetectorConfig
 from models.evidence.repeats import NEVER
 from models.evidence.score import is_alarm, scored
 from models.fleet.config import FleetConfig
-from models.fleet.windows import EVENT, Members, Outcome, Window
+from models.fleet.windows import EVENT, Members, Outcome, Seen, Window
 from models.kernels import kernel, within
 from models.numbers.arrays import Array, Columns, Flags, Ints, Rows, prefixed
 from models.numbers.calibration import TailCalibration, learn_tail
@@ -214,24 +214,8 @@ def _from_start(pool: _Pool, config: FleetConfig, own: Record) -> float:
     return -density - math.log(2 * (freedom + square) / (freedom * math.sqrt(square)))
 
 
-class _Seen(NamedTuple):
-    """A value beside those of its peers: its place among all, how many peers, their median, and the distance from it.
-
-    The last three are on the scale of distances, whose unit is ``scale``; ``smooth`` is the mean distance of the last
-    windows from the usual one in standard deviations, and ``edge`` what few of them exceed.
-    """
-
-    place: int
-    peers: int
-    median: float
-    distance: float
-    scale: float
-    smooth: float
-    edge: float
-
-
 @kernel
-def _say(event: Record, own: Record, seen: _Seen, outcome: int, usual: float, spread: float) -> None:
+def _say(event: Record, own: Record, seen: Seen, outcome: int, usual: float, spread: float) -> None:
     event.place, event.outcome, event.since, event.peers = seen.place, outcome, own.since, seen.peers
     event.early, event.nats, event.score, event.values = 0, 0.0, 0.0, own.count
     event.theirs, event.expected = seen.scale * math.sinh(seen.median), seen.scale * math.sinh(seen.median + usual)
@@ -240,7 +224,7 @@ def _say(event: Record, own: Record, seen: _Seen, outcome: int, usual: float, sp
 
 
 @kernel
-def _learn(config: FleetConfig, own: Record, seen: _Seen, value: float, reach: float) -> None:
+def _learn(config: FleetConfig, own: Record, seen: Seen, value: float, reach: float) -> None:
     """Adds a distance to what is usual, one that lies further than ``reach`` as if it lay there."""
     gain = max(1.0 / (own.count + 1.0), config.forget)
     off = within(seen.distance - own.mean, -reach, reach)
@@ -251,7 +235,7 @@ def _learn(config: FleetConfig, own: Record, seen: _Seen, value: float, reach: f
 
 
 @kernel
-def _newcomer(constants: Record, pool: _Pool, own: Record, seen: _Seen, window: Window, event: Record) -> bool:
+def _newcomer(constants: Record, pool: _Pool, own: Record, seen: Seen, window: Window, event: Record) -> bool:
     """Learns from a window of a member that is not known yet; whether it has been an outlier from its start."""
     config, series = constants.fleet, constants.series
     own.rising = window.start if own.count == 0 else own.rising
@@ -270,7 +254,7 @@ def _newcomer(constants: Record, pool: _Pool, own: Record, seen: _Seen, window: 
 
 
 @kernel
-def _known(constants: Record, pool: _Pool, few: bool, own: Record, seen: _Seen, window: Window, event: Record) -> bool:
+def _known(constants: Record, pool: _Pool, few: bool, own: Record, seen: Seen, window: Window, event: Record) -> bool:
     """Judges a window of a known member, and learns from it; whether there is something to say."""
     config, series, tail = constants.fleet, constants.series, constants.tail
     spread, usual = _spread(config, pool, own), float(own.mean)
@@ -396,7 +380,7 @@ def _judge(
             if not taught[i]:
                 continue
             own = table[rows[i]].fleet
-            seen = _Seen(i, n - 1, median[k], distance[k], scale, smooth[k], edge[k])
+            seen = Seen(i, n - 1, median[k], distance[k], scale, smooth[k], edge[k])
             window = Window(start[i], ends[i], value[i], clock[i])
             if own.count < config.known:
                 said += _newcomer(constants, pool, own, seen, window, events[said])

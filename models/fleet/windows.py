@@ -41,6 +41,22 @@ class Window(NamedTuple):
     clock: float
 
 
+class Seen(NamedTuple):
+    """A value beside those of its peers: its place among all, how many peers, their median, and the distance from it.
+
+    The last three are on the scale of distances, whose unit is ``scale``; ``smooth`` is the mean distance of the last
+    windows from the usual one in standard deviations, and ``edge`` what few of them exceed.
+    """
+
+    place: int
+    peers: int
+    median: float
+    distance: float
+    scale: float
+    smooth: float
+    edge: float
+
+
 class Members(NamedTuple):
     """Windows of members of roles, ordered by end, then role; all arrays have shape (n,).
 

@@ -19,16 +19,9 @@ setting(
 for server in ("console", "view", "gateway", "notify"):
     what = f"the file of `{server}.token_file` cannot be read, or holds no token"
     setting(f"{server.upper()}_TOKEN", what, "correct its path, permissions or content")
-setting(
-    "COMPARISON_ENDED",
-    "the process that compares two versions for the console ended before it was done",
-    "see what is accepted; the log of the system may say why, e.g. too little memory",
-)
-setting(
-    "TRIAL_ENDED",
-    "the process that tries a rule for the console ended before it was done",
-    "see what is accepted; the log of the system may say why, e.g. too little memory",
-)
+for code, work in (("COMPARISON_ENDED", "compares two versions"), ("TRIAL_ENDED", "tries a rule")):
+    what = f"the process that {work} for the console ended before it was done"
+    setting(code, what, "see what is accepted; the log of the system may say why, e.g. too little memory")
 setting("TRIAL_SLOW", "a rule could not be tried for the console in the time that it has", "see what is accepted")
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "correct the query")
 setting("SQL_WINDOW", "a window of a query is incomplete or impossible", "e.g. `TUMBLE(time, '1m')`")
