@@ -15,11 +15,11 @@ VALUE = "value"
 """The name of a column of values that adds nothing to the name of the metric of its line."""
 
 _CLOCK = re.compile(
-    r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
+    r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
 )
-_PER = re.compile(r" per (?:\d+ )?(?:millisecond|second|minute|hour|day|week|month|year)s?$")
+_PER = re.compile(r" per (?:[0-9]+ )?(?:millisecond|second|minute|hour|day|week|month|year)s?$")
 """What Kibana adds to the name of a column of times of which each stands for an interval."""
-_DAY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}|[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
+_DAY = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}|[A-Z][a-z]{2,8} [0-9]{1,2}, [0-9]{4}")
 
 
 def lower(header: Sequence[str]) -> list[str]:

@@ -20,9 +20,9 @@ _SADF = "# hostname"
 _FLUX_BEGIN = ("", "result", "table")
 _FLUX_LINE = ",result,table,"
 _FLUX_OWN = ("result", "table", "_start", "_stop")
-_PDH = re.compile(r"\(PDH-CSV [0-9.]+\)(?: \(.*\)\((?P<behind>-?\d{1,4})\))?")
+_PDH = re.compile(r"\(PDH-CSV [0-9.]+\)(?: \(.*\)\((?P<behind>-?[0-9]{1,4})\))?")
 _COUNTER = r"^\\\\(?P<host>[^\\]+)\\(?P<object>[^\\]+?)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)$"
-_PDH_TIME = r"^(\d\d)/(\d\d)/(\d{4}) (.*)$"
+_PDH_TIME = r"^([0-9][0-9])/([0-9][0-9])/([0-9]{4}) (.*)$"
 
 
 @dataclass(frozen=True)

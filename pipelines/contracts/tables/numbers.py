@@ -17,15 +17,15 @@ MISSING = (
 """Words that say that there is no value, in lower case."""
 ACCEPTED = "numbers such as 1.5, 1,5, 1 234.5 or 53.1 %"
 
-_EXPONENT = r"(?:[eE][+-]?\d+)?"
-_GROUPS = r"[1-9]\d{0,2}(?:[" + "{mark}" + r"' ]\d{3})+"
+_EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
+_GROUPS = r"[1-9][0-9]{0,2}(?:[" + "{mark}" + r"' ][0-9]{3})+"
 _USABLE = {
-    mark: rf"^[+-]?(?:\d+|\d*{m}\d+|\d+{m}|{_GROUPS.replace('{mark}', other)}(?:{m}\d*)?){_EXPONENT}$"
+    mark: rf"^[+-]?(?:[0-9]+|[0-9]*{m}[0-9]+|[0-9]+{m}|{_GROUPS.replace('{mark}', other)}(?:{m}[0-9]*)?){_EXPONENT}$"
     for mark, m, other in ((".", r"\.", ","), (",", ",", r"\."))
 }
 _EITHER = re.compile("|".join(_USABLE.values()))
-_PLAIN = rf"^[+-]?(?:\d+\.?\d*|\.\d+){_EXPONENT}$"
-GROUPED = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+_PLAIN = rf"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}$"
+GROUPED = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
 """A number whose comma may group thousands or be the decimal mark."""
 _BEGINS_AS_NUMBER = r"^[+\-\x{2212}]?\s*[.,]?\d"
 

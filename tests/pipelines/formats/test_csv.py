@@ -94,6 +94,27 @@ def test_a_message_with_a_broken_line_is_refused_as_a_whole_and_the_reason_names
     assert [("line 3" in why, code) for _, code, why in found.refused] == [(True, "LINE_INVALID")] * 2
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "21-11-2026",
+        "11/21/2026 00:27:00",
+        "21.11.26 00:27",
+        "20261121",
+        "20261121002700",
+        "Nov 21, 2026 @ 00:27:00.000",
+    ],
+)
+def test_a_time_in_the_digits_of_another_script_is_no_time_and_ends_nothing(time: str) -> None:
+    """Unicode has 60 sets of digits; each is one for regular expressions, but none for who reads a number from text."""
+    others = time.translate({ord("0") + n: chr(0x0660 + n) for n in range(10)})
+    for text in (others, time.replace("1", "\u0661", 1)):
+        bad, good = (f'time,host,cpu\n"{each}",a,{n}\n' for n, each in ((1, text), (2, time)))
+        found = decoded(decoder("csv"), bad.encode(), good.encode())
+        assert [(row, code) for row, code, _ in found.refused] == [(0, "LINE_INVALID")]
+        assert [row["value"] for row in found.records.to_pylist()] == [2.0]
+
+
 def test_fields_in_quotes_may_hold_separators_quotes_and_line_ends() -> None:
     text = f'time,host,disk,used\n{S},a,"C:, ""x""\ny",1\n'
     assert by(text=text) == [('used{disk=C:, "x"\ny}', 1.0, "gauge")]
