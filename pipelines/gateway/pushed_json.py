@@ -81,16 +81,22 @@ class JsonPush(Protocol):
         """
         form = BY_NAME[name]
         decoder, topic = form.build(self._rules), topics.LOGS_AGENTS if form.record is Log else topics.RAW_AGENTS
-        value = orjson.dumps(wrap(objects))
-        records, refused = _decoded(decoder, value)
+
+        def read(some: list[Any]) -> tuple[bytes, int, tuple[str, str] | None]:
+            try:
+                value = orjson.dumps(wrap(some))
+            except orjson.JSONEncodeError as error:  # what is read may be nested more deeply than what is written
+                return b"", 0, ("JSON_MALFORMED", str(error))
+            return value, *_decoded(decoder, value)
+
+        value, records, refused = read(objects)
         reason = ""
         if refused and 1 < len(objects) <= _MOST_DIVIDED:
-            good = [one for one in objects if _decoded(decoder, orjson.dumps(wrap([one])))[0]]
+            good = [one for one in objects if read([one])[1]]
             if good:
                 lost = len(objects) - len(good)
                 reason = f"{refused[0]}: {lost} of {len(objects)} are left out, the first: {refused[1]}" if lost else ""
-                value = orjson.dumps(wrap(good))
-                records, refused = _decoded(decoder, value)
+                value, records, refused = read(good)
         if refused and not records:
             raise MalformedError(*refused)
         reason = reason or (f"{refused[0]}: {refused[1]}" if refused else "")

@@ -177,6 +177,25 @@ def test_refusals_of_the_collector_have_the_status_and_the_code_of_splunk(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+ODD = [b"9" * 25, b"[" * 600 + b"]" * 600, b'"\\ud800"']
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["a number of 25 digits", "600 lists", "half a pair"])
+def test_an_object_that_no_record_can_hold_is_left_out_and_told_as_a_sender_would_repeat_it_for_ever(
+    odd: bytes,
+) -> None:
+    """An error of the gateway itself (500) has agents send the same again, and nothing behind it."""
+    wrong = lines(EVENT).replace(b"}", b',"fields":{"x":' + odd + b"}}", 1)
+    (row,) = read(take(Splunk, lines(EVENT)), Log)
+    taken = take(Splunk, wrong + lines(EVENT))
+    assert read(taken, Log)[-1:] == [row]
+    point = b'{"metric":"sys.cpu","timestamp":%d,"value":%s,"tags":{"host":"a"}}'
+    message = b'{"version":"1.1","host":"a","short_message":"no","_x":%s}'
+    for protocol, body in ((OpenTsdb(Rules()), point % (T0 // 1000, odd)), (Gelf(Rules()), message % odd)):
+        with pytest.raises(MalformedError):
+            protocol.take(Body(body))
+
+
 def test_dockers_driver_for_splunk_finds_a_collector_and_its_events_are_known(gateway: TestClient) -> None:
     assert gateway.request("OPTIONS", "/services/collector/event/1.0").status_code == 200
     event = {"event": {"line": "no", "source": "stdout", "tag": "cart"}, "time": f"{T0 / 1000}", "host": "dock-1"}
