@@ -257,9 +257,11 @@ class _Walker:
     def incident(self) -> Found:
         if not self.known.incidents:
             rules = self.settings.incidents
-            needed = f"incidents.score = {rules.score:g}, incidents.series = {rules.series}"
+            asked = f"incidents.score = {rules.score:g}, or than incidents.false_pages = {rules.false_pages:g} asks for"
+            needed = f"the severity of all that was novel with it was less than {asked}"
+            unless = f"fewer than incidents.series = {rules.series} series were"
             it = f"{self.verdict['kind']} with a score of {self.verdict['record_score']:.3g}"
-            return True, f"{it} became no incident ({needed})"
+            return True, f"{it} became no incident: {needed}, and {unless}"
         return False, "; ".join(f"incident {each.id}, {each.severity}: {each.message}" for each in self.known.incidents)
 
     def told(self) -> Found:

@@ -87,7 +87,7 @@ CASES: dict[str, list[tuple[Evidence, list[str]]]] = {
             ["had begun at"],
         ),
     ],
-    "incident": [(here(verdicts=NEWS, **UNUSUAL), ["anomaly with a score of 80", "incidents.score = 50"])],
+    "incident": [(here(verdicts=NEWS, **UNUSUAL), ["score of 80", "incidents.score = 50", "false_pages = 2"])],
     "told": [(here(verdicts=NEWS, incidents=[OPENED], **UNUSUAL), ["notify.channels"])],
 }  # fmt: skip
 
