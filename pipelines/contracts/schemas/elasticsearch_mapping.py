@@ -2,8 +2,9 @@
 
 Text is mapped to `keyword`, text marked as prose to `text`; a dotted JSON name becomes nested objects. A field of type
 `dict[str, float]`, such as the evidence by name, becomes an object that accepts any key with a `double`; it has
-`subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. Elasticsearch refuses a document with
-any other field that the record does not define. A name in the record's `also_found_as` becomes an `alias` of a field.
+`subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. These numbers have no index of their
+own, which costs much and which few searches need: they are searched, sorted and aggregated by their columns on disk.
+Elasticsearch refuses a document with any other field that the record does not define. A name in the record's `also_found_as` becomes an `alias` of a field.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def mapping(record: type[Record]) -> dict[str, Any]:
         path, field = info.alias or name, field_mapping(info)
         _put(properties, path, field)
         if field.get("subobjects") is False:
-            templates.append({path: {"path_match": f"{path}.*", "mapping": {"type": "double"}}})
+            templates.append({path: {"path_match": f"{path}.*", "mapping": {"type": "double", "index": False}}})
     for name, path in getattr(record, "also_found_as", {}).items():
         _put(properties, name, {"type": "alias", "path": path})
     return {"dynamic": "strict", "dynamic_templates": templates, "properties": properties}

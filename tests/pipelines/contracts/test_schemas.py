@@ -55,7 +55,8 @@ def test_evidence_takes_any_key_while_all_else_is_strict() -> None:
     found = mapping(Novelty)
     assert found["dynamic"] == "strict"
     assert leaf(Novelty, "evidence") == {"type": "object", "dynamic": "true", "subobjects": False}
-    assert {"evidence": {"path_match": "evidence.*", "mapping": {"type": "double"}}} in found["dynamic_templates"]
+    number = {"type": "double", "index": False}
+    assert {"evidence": {"path_match": "evidence.*", "mapping": number}} in found["dynamic_templates"]
 
 
 def test_the_settings_page_gives_the_environment_variable_and_the_default() -> None:

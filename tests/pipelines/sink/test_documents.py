@@ -6,11 +6,14 @@ import json
 import random
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from elasticsearch import Elasticsearch
 
+from pipelines.contracts.records import Novelty
 from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.jobs.sink import Sink, SinkConfig, SinkDocument
 from pipelines.jobs.sink.bulk import Limits
 from tests.pipelines.sink.conftest import NOW, novelty, servers, stored
@@ -183,6 +186,34 @@ def test_any_entity_and_evidence_names_can_stand_side_by_side(client: Elasticsea
     found = stored(client, config).values()
     assert {source["host.name"] for source in found} == set(hostile)
     assert all(source["evidence"] == evidence for source in found)
+
+
+@servers
+def test_evidence_is_searched_sorted_and_aggregated_in_indices_of_this_and_of_earlier_versions(
+    client: Elasticsearch, config: SinkConfig
+) -> None:
+    """Earlier versions indexed each number; their indices take documents with old and new kinds of evidence, too."""
+    older = mapping(Novelty)
+    older["dynamic_templates"] = [{"any": {"match": "*", "mapping": {"type": "double"}}}]
+    day = time.strftime("%Y.%m.%d", time.gmtime(NOW / 1000))
+    client.indices.create(index=f"{config.index}-{day}", mappings=older, aliases={config.alias or "": {}})
+    client.index(index=f"{config.index}-{day}", id="0", document=json.loads(novelty("old", evidence={"point": 1}).raw))
+    written = {"a": (2.0, NOW), "b": (3.0, NOW), "c": (4.0, NOW - 86_400_000)}
+    batch = [novelty(name, at=at, evidence={"point": p, "new": p}) for name, (p, at) in written.items()]
+    assert Sink(config).write(batch).indexed == 3
+    assert len(client.indices.get_alias(name=config.alias or "")) == 2
+
+    def found(**asked: Any) -> list[str]:
+        hits = client.search(index=config.alias, sort=[{"evidence.point": "desc"}], **asked)["hits"]["hits"]
+        return [hit["_source"]["host.name"] for hit in hits]
+
+    assert found() == ["c", "b", "a", "old"]
+    assert found(q="evidence.point:>=3") == ["c", "b"]
+    assert found(query={"range": {"evidence.point": {"lt": 3}}}) == ["a", "old"]
+    assert found(query={"term": {"evidence.new": 4}}) == ["c"]
+    assert found(query={"exists": {"field": "evidence.new"}}) == ["c", "b", "a"]
+    mean = client.search(index=config.alias, aggs={"mean": {"avg": {"field": "evidence.point"}}}, size=0)
+    assert mean["aggregations"]["mean"]["value"] == 2.5
 
 
 @servers
