@@ -80,6 +80,8 @@ class Novelty(Record):
     """
 
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "window_start", "window_end")
+    seldom_sought: ClassVar[tuple[str, ...]] = ("state_score", "probability", "actual", "typical", "lower", "upper")
+    """Numbers that have no index of their own in Elasticsearch: they are searched by their columns on disk."""
 
     entity: Keyword = Field(alias="host.name", description="the machine")
     workload: Keyword | None = Field(

@@ -2,9 +2,10 @@
 
 Text is mapped to `keyword`, text marked as prose to `text`; a dotted JSON name becomes nested objects. A field of type
 `dict[str, float]`, such as the evidence by name, becomes an object that accepts any key with a `double`; it has
-`subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. These numbers have no index of their
-own, which costs much and which few searches need: they are searched, sorted and aggregated by their columns on disk.
-Elasticsearch refuses a document with any other field that the record does not define. A name in the record's `also_found_as` becomes an `alias` of a field.
+`subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. These numbers, and those in the
+record's `seldom_sought`, have no index of their own, which costs much and which few searches need: they are searched,
+sorted and aggregated by their columns on disk. Elasticsearch refuses a document with any other field that the record
+does not define. A name in the record's `also_found_as` becomes an `alias` of a field.
 """
 
 from __future__ import annotations
@@ -35,12 +36,35 @@ def mapping(record: type[Record]) -> dict[str, Any]:
     templates: list[dict[str, Any]] = []
     for name, info in record.model_fields.items():
         path, field = info.alias or name, field_mapping(info)
+        if name in getattr(record, "seldom_sought", ()):
+            field["index"] = False
         _put(properties, path, field)
         if field.get("subobjects") is False:
             templates.append({path: {"path_match": f"{path}.*", "mapping": {"type": "double", "index": False}}})
     for name, path in getattr(record, "also_found_as", {}).items():
         _put(properties, name, {"type": "alias", "path": path})
     return {"dynamic": "strict", "dynamic_templates": templates, "properties": properties}
+
+
+def lacking(wanted: dict[str, Any], there: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are not in the mapping of an index, or otherwise; whether a field is indexed can never change.
+
+    >>> lacking({"a": {"type": "long"}, "b": {"type": "long", "index": False}}, {"b": {"type": "long"}})
+    {'a': {'type': 'long'}}
+    >>> lacking({"a": {"properties": {"b": {"type": "long"}}}}, {"a": {"properties": {"b": {"type": "date"}}}})
+    {'a': {'properties': {'b': {'type': 'long'}}}}
+    """
+    found: dict[str, Any] = {}
+    for name, field in wanted.items():
+        if name not in there or _fixed(field) != _fixed(there[name]):
+            found[name] = field
+        elif inner := lacking(field.get("properties", {}), there[name].get("properties", {})):
+            found[name] = {"properties": inner}
+    return found
+
+
+def _fixed(field: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object"} | {name: value for name, value in field.items() if name not in ("index", "properties")}
 
 
 def _put(properties: dict[str, Any], path: str, field: dict[str, Any]) -> None:

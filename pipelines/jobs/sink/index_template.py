@@ -13,7 +13,7 @@ from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
 from engine.clock import now_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
-from pipelines.contracts.schemas.elasticsearch_mapping import mapping
+from pipelines.contracts.schemas.elasticsearch_mapping import lacking, mapping
 from pipelines.jobs.sink.partition import NEVER, Partition, default_daily_from
 from pipelines.jobs.sink.read_alias import ReadAlias, template_name
 
@@ -132,8 +132,13 @@ class IndexTemplates:
         there: dict[str, Any] = {
             "index": ",".join(partition.patterns), "allow_no_indices": True, "ignore_unavailable": True
         }  # fmt: skip
+        wanted = mapping(self._record)
         try:
-            self._client.indices.put_mapping(**there, **mapping(self._record))
+            for index, found in self._client.indices.get_mapping(**there).items():
+                kept = found["mappings"]
+                more = wanted | {"properties": lacking(wanted["properties"], kept.get("properties", {}))}
+                if more["properties"] or kept.get("dynamic_templates", []) != more["dynamic_templates"]:
+                    self._client.indices.put_mapping(index=index, ignore_unavailable=True, **more)
         except BadRequestError as error:
             raise NewnormalError(
                 "MAPPING_CONFLICT",

@@ -45,7 +45,7 @@ def test_types_of_elasticsearch_follow_the_marks() -> None:
     assert leaf(Novelty, "kind")["type"] == "keyword"
     assert leaf(Novelty, "record_score") == {"type": "double"}
     assert leaf(Novelty, "revision") == {"type": "long"}
-    assert leaf(Novelty, "actual") == {"type": "double"}
+    assert leaf(Novelty, "actual") == {"type": "double", "index": False}
     assert leaf(Log, "message") == {"type": "text"}
     for instant in ("@timestamp", "since", "event.ingested"):
         assert leaf(Novelty, instant) == {"type": "date", "format": "epoch_millis||strict_date_optional_time"}

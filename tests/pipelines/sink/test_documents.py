@@ -189,17 +189,22 @@ def test_any_entity_and_evidence_names_can_stand_side_by_side(client: Elasticsea
 
 
 @servers
-def test_evidence_is_searched_sorted_and_aggregated_in_indices_of_this_and_of_earlier_versions(
+def test_all_numbers_are_searched_sorted_and_aggregated_in_indices_of_this_and_of_earlier_versions(
     client: Elasticsearch, config: SinkConfig
 ) -> None:
     """Earlier versions indexed each number; their indices take documents with old and new kinds of evidence, too."""
     older = mapping(Novelty)
     older["dynamic_templates"] = [{"any": {"match": "*", "mapping": {"type": "double"}}}]
+    for name in ("actual", "probability"):
+        older["properties"][name] = {"type": "double"}
+    older["properties"].pop("upper")
     day = time.strftime("%Y.%m.%d", time.gmtime(NOW / 1000))
     client.indices.create(index=f"{config.index}-{day}", mappings=older, aliases={config.alias or "": {}})
     client.index(index=f"{config.index}-{day}", id="0", document=json.loads(novelty("old", evidence={"point": 1}).raw))
     written = {"a": (2.0, NOW), "b": (3.0, NOW), "c": (4.0, NOW - 86_400_000)}
-    batch = [novelty(name, at=at, evidence={"point": p, "new": p}) for name, (p, at) in written.items()]
+    batch = [
+        novelty(name, at=at, evidence={"point": p, "new": p}, actual=p, upper=p) for name, (p, at) in written.items()
+    ]
     assert Sink(config).write(batch).indexed == 3
     assert len(client.indices.get_alias(name=config.alias or "")) == 2
 
@@ -212,6 +217,10 @@ def test_evidence_is_searched_sorted_and_aggregated_in_indices_of_this_and_of_ea
     assert found(query={"range": {"evidence.point": {"lt": 3}}}) == ["a", "old"]
     assert found(query={"term": {"evidence.new": 4}}) == ["c"]
     assert found(query={"exists": {"field": "evidence.new"}}) == ["c", "b", "a"]
+    assert found(query={"range": {"actual": {"gt": 2}}}) == found(q="upper:>2") == ["c", "b"]
+    caps = client.field_caps(index=config.alias, fields=["evidence.*", "actual", "upper"])["fields"]
+    kinds = [kind for name in ("evidence.point", "evidence.new", "actual", "upper") for kind in caps[name].values()]
+    assert [(kind["searchable"], kind["aggregatable"]) for kind in kinds] == [(True, True)] * 4  # what Kibana asks
     mean = client.search(index=config.alias, aggs={"mean": {"avg": {"field": "evidence.point"}}}, size=0)
     assert mean["aggregations"]["mean"]["value"] == 2.5
 
