@@ -13,6 +13,7 @@ from engine.kafka.content import content
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.novelty import judged_metric
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.sink.partition import Partition
 from pipelines.query import incidents as stored
@@ -94,17 +95,20 @@ def read_documents(settings: Settings, name: str) -> Account:
 
 
 def _newest(verdicts: Iterable[Any], incident: Incident) -> dict[Key, Mapping[str, Any]]:
-    """Of each verdict on a series of an incident while it lasted the one that counts."""
+    """Of each verdict on a series of an incident while it lasted, also beside its peers, the one that counts."""
     series = {(each.entity, each.metric) for each in incident.series}
     until = _seen(incident) if incident.end is None else incident.end
     newest: dict[Key, Mapping[str, Any]] = {}
     for each in verdicts:
-        if not isinstance(each, dict) or (each.get("host.name"), each.get("metric")) not in series:
+        name, metric = (each.get("host.name"), each.get("metric")) if isinstance(each, dict) else (None, None)
+        if not (isinstance(name, str) and isinstance(metric, str)):
             continue
-        numbers = [each.get(name, 0) for name in ("window_start", "@timestamp", "revision")]
+        if (name, metric) not in series and (name, judged_metric(metric)) not in series:
+            continue
+        numbers = [each.get(field, 0) for field in ("window_start", "@timestamp", "revision")]
         if not all(type(number) is int for number in numbers):
             continue  # the sink sends it to the dead letters
-        key = each["host.name"], each["metric"], numbers[0], numbers[1]
+        key = name, metric, numbers[0], numbers[1]
         if key[2] < incident.start or key[3] > until:
             continue
         if key not in newest or newest[key].get("revision", 0) <= each.get("revision", 0):

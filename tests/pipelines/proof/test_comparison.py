@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import AffectedSeries
+from pipelines.contracts.settings import Settings
+from pipelines.proof import account as accounts
 from pipelines.proof.account import Account
 from pipelines.proof.comparison import EARLIER, HOW_OFTEN, compare
 
@@ -116,3 +118,16 @@ def test_it_is_computed_up_to_what_had_been_seen_when_the_last_of_it_was_said() 
     assert account.until == late["@timestamp"] + 200 * STEP
     assert Account(SAID[0], verdicts(verdict(0)), START).until == SAID[0].revision
     assert Account(incident(revision=3), {}, START).until == SAID[0].updated, "revisions of earlier releases are counts"
+
+
+def test_the_verdicts_on_a_series_are_those_beside_its_past_and_beside_its_peers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An incident names a series once; where only peers tell of it, the outlier is all that it rests on."""
+    outlier = verdict(0, "outlier", metric="_peers.cpu")
+    others = [verdict(1, metric="_peers.mem"), verdict(1, **{"host.name": "web-2"}), {"metric": "cpu"}, [], None]
+    others += [verdict(1, metric=["cpu"]), verdict(1, **{"host.name": ["web-1"]}), verdict(50)]
+    texts = [json.dumps(each).encode() for each in (verdict(0), outlier, *others)]
+    messages = [type("Message", (), {"value": staticmethod(lambda text=text: text)}) for text in texts]
+    monkeypatch.setattr(accounts, "content", lambda *_: messages)
+    assert accounts.verdicts_on(Settings(), incident()) == verdicts(verdict(0), outlier)
