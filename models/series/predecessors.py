@@ -12,7 +12,7 @@ import numpy as np
 from models.experts.hour_of_day import BINS
 from models.families.choice import Family
 from models.families.hierarchy import Priors
-from models.numbers.arrays import SMALLEST, Array, Columns, Ints, Rows, log_sum_exp
+from models.numbers.arrays import SMALLEST, Array, Columns, Flags, Ints, Rows, log_sum_exp
 from models.regimes.reference import begin_reference
 from models.series import birth
 from models.series.peers import Newcomers
@@ -75,10 +75,11 @@ class Predecessors:
             groups: How many there are, each with a series at least.
         """
         level, log_level = Rows(state, rows, "level."), Rows(state, rows, "log_level.")
-        count, time = level["count"].astype(np.float64), _numbers(state, "time", rows)
+        count, time = level["count"].astype(np.float64), state["time"][rows]
         starts = np.searchsorted(group, np.arange(groups))
-        last = np.maximum.reduceat(np.where(count >= LEAST, time, 0), starts)
-        recent: Array = np.where(count >= LEAST, np.exp2(np.minimum(time - last[group], 0) / _HALF_LIFE), 0.0)
+        speaks = _speak(state, rows, starts, group)
+        last = np.maximum.reduceat(np.where(speaks, time, 0), starts)
+        recent: Array = np.where(speaks, np.exp2(np.minimum(time - last[group], 0) / _HALF_LIFE), 0.0)
         worth = recent * np.minimum(count, _MOST)
         pooled = _Pool(starts, group, worth)
         prior = _level(pooled, level["mean"], level["squares"], count)
@@ -87,7 +88,8 @@ class Predecessors:
         place = np.sinh(np.clip(log_level["mean"], -300.0, 300.0)) * (own_unit / on_unit[group])
         on_axis = _level(pooled, np.arcsinh(place), log_level["squares"].astype(np.float64), count)
         fine = on_axis.variance < _FINE * _FINE
-        columns: Columns = dict(prior._asdict()) | {"worth": _worth(pooled, prior.strength)}
+        values = _worth(pooled, prior.strength)
+        columns: Columns = dict(prior._asdict()) | {"worth": values}
         columns["log_mean"], columns["log_variance"] = on_axis.mean, np.where(fine, 0.0, on_axis.variance)
         columns["log_level.unit"] = unit
         columns |= _hours(Rows(state, rows, "hour."), prior.mean, starts, group, recent)
@@ -96,6 +98,7 @@ class Predecessors:
             columns[f"{expert}.log_weight"] = weight
         columns |= _families(state, rows, starts, recent, pooled)
         columns |= _beginnings(state, rows, starts, recent, np.sqrt(prior.variance)[group])
+        columns |= _range(state, rows, pooled, count, values) | {"time": last}
         return columns | self.newcomers.histories(state, rows, group, groups, worth > 0)
 
     def start(self, state: Columns, rows: Ints, sums: Columns, group: Ints) -> None:
@@ -141,25 +144,48 @@ class Predecessors:
         begin_reference(Rows(state, rows, "regime."), place, np.sqrt(within * (1 + 1 / strength)))
 
 
+def _speak(state: Columns, rows: Ints, starts: Ints, group: Ints) -> Flags:
+    """Which members say what the workload is: none that is in an incident, unless all are."""
+    known = _numbers(state, "level.count", rows) >= LEAST
+    usual = known & (_numbers(state, "regime.weight", rows) == 0)
+    return np.where(np.logical_or.reduceat(usual, starts)[group], usual, known)
+
+
 def _beginnings(state: Columns, rows: Ints, starts: Ints, recent: Array, spread: Array) -> Columns:
-    """How the members began; and the range and the time with which one goes on that begins as they are."""
+    """How the members began."""
     begun = Rows(state, rows, "birth.")
     counts = recent * birth.has_begun(begun)
     born = np.add.reduceat(counts, starts)
     offset = birth.offset(begun, _numbers(state, "peers.mean", rows), spread)
     apart = np.add.reduceat(counts * (np.abs(offset) >= birth.APART), starts) / np.maximum(born, SMALLEST)
     bias = np.add.reduceat(counts * offset, starts) / np.maximum(born, SMALLEST)
-    speaks = recent > 0
-    low = np.where(speaks, _numbers(state, "record.low", rows), np.inf)
-    high = np.where(speaks, _numbers(state, "record.high", rows), -np.inf)
-    some = np.maximum.reduceat(speaks, starts)
+    return {"born": born, "apart": apart, "bias": bias}
+
+
+def _range(state: Columns, rows: Ints, pool: _Pool, count: Array, worth: Array) -> Columns:
+    """The range of the member in the middle, as far as one would go of all values that the members are worth.
+
+    A range of n values is about ln n of the scales of its tails, see `models.evidence.record`. It goes no further than
+    some member's.
+
+    Args:
+        state: A detector's state.
+        rows: Rows of the members, shape (n,).
+        pool: The members.
+        count: Values of each, shape (n,).
+        worth: As from `_worth`, shape (g,).
+    """
+    low, high = (_numbers(state, f"record.{end}", rows) for end in ("low", "high"))
+    logs, speaks = np.log(np.maximum(pool.middle(count), LEAST)), pool.worth > 0
+    more = 0.5 * np.maximum(np.log(np.maximum(worth, LEAST)) / logs - 1, 0.0)
+    lowest, highest = pool.middle(low), pool.middle(high)
+    further = more * (highest - lowest)
+    least = np.minimum.reduceat(np.where(speaks, low, np.inf), pool.starts)
+    most = np.maximum.reduceat(np.where(speaks, high, -np.inf), pool.starts)
+    known = pool.total > 0
     return {
-        "born": born,
-        "apart": apart,
-        "bias": bias,
-        "record.low": np.where(some, np.minimum.reduceat(low, starts), 0.0),
-        "record.high": np.where(some, np.maximum.reduceat(high, starts), 0.0),
-        "time": np.maximum.reduceat(np.where(speaks, state["time"][rows], 0), starts),
+        "record.low": np.where(known, np.maximum(lowest - further, least), 0.0),
+        "record.high": np.where(known, np.minimum(highest + further, most), 0.0),
     }
 
 
@@ -188,6 +214,22 @@ class _Pool:
         weight = self.worth.reshape(-1, *[1] * (values.ndim - 1))
         total = np.maximum(self.total, SMALLEST).reshape(-1, *[1] * (values.ndim - 1))
         return np.asarray(np.add.reduceat(weight * values, self.starts, axis=0) / total, np.float64)
+
+    def middle(self, values: Array) -> Array:
+        """The weighted median of each group, which few members do not move; 0 where no member has a weight.
+
+        Weights are rounded to whole numbers, whose sums do not depend on the groups before.
+
+        >>> pool = _Pool(np.array([0, 3]), np.array([0, 0, 0, 1, 1]), np.array([1.0, 1.0, 1.0, 2.0, 2.0]))
+        >>> pool.middle(np.array([1.0, 90.0, 2.0, 3.0, 5.0]))
+        array([2., 4.])
+        """
+        order, weight = np.lexsort((values, self.group)), np.rint(self.worth * 2.0**20).astype(np.int64)
+        up_to, total = np.cumsum(weight[order]), np.add.reduceat(weight, self.starts)
+        before = np.cumsum(total) - total
+        halves = (before + (total + 1) // 2, before + total // 2 + 1)
+        low, high = (values[order[np.minimum(np.searchsorted(up_to, at), len(order) - 1)]] for at in halves)
+        return np.where(total > 0, 0.5 * low + 0.5 * high, 0.0)
 
     def of_heaviest(self, values: Array) -> Array:
         """The value of the member with the greatest weight, the first of equal ones."""

@@ -255,6 +255,53 @@ def test_replicas_that_warm_up_are_learned_as_any_new_series(lacks: float) -> No
         assert not _news(verdicts)[:8].any()
 
 
+def _lives(
+    process: Process, lives: list[tuple[int, int]], factor: Callable[[int, Array, Array], Array]
+) -> list[SeriesVerdicts]:
+    """Generations of six replicas, each with its begin and its length in windows; the verdicts of each by their age."""
+    site, said = _Site(process, 6 * len(lives)), []
+    for generation, (begin, windows) in enumerate(lives):
+        rows, members = 6 * generation + np.arange(6), np.arange(6 * generation)
+        if generation:
+            site.inherit(rows, members, np.zeros(len(members), np.int64), to=np.zeros(6, np.int64))
+        factors = factor(generation, np.tile(np.arange(6), windows), np.repeat(np.arange(windows), 6))
+        site.process = lambda rng, of, day, factors=factors: process(rng, of, day) * factors  # type: ignore[misc]
+        said.append(site.run(rows, np.zeros(6, np.int64), MONDAY + begin * MINUTE, windows))
+    return said
+
+
+@pytest.mark.parametrize("process", [gauge, events, share], ids=lambda process: process.__name__)
+def test_what_one_replica_did_for_half_an_hour_hides_no_release_that_does_less_from_its_start(process: Process) -> None:
+    """One of six was four times as slow the day before: a release that is three times as slow is news all the same."""
+    lives = [(0, 720), (720, 720), (1440, 720), (2160, 5)]
+
+    def factor(generation: int, replica: Array, age: Array) -> Array:
+        was_slow = (generation == 1) & (replica == 2) & (age >= 300) & (age < 330)
+        return np.where(was_slow, 4.0, 3.0 if generation == 3 else 1.0)
+
+    assert _news_of(_lives(process, lives, factor)[3]).reshape(5, 6).any(axis=0).mean() > 0.5
+
+
+@pytest.mark.parametrize("process", [gauge, share], ids=lambda process: process.__name__)
+def test_after_a_release_that_was_taken_back_the_next_wrong_one_is_news_again(process: Process) -> None:
+    """Replicas that began wrong, and those that replace them, do not say that replicas begin otherwise each time."""
+    lives, wrong = [(0, 720), (720, 720), (1440, 480), (1920, 30), (1950, 240), (2190, 5)], (3, 5)
+    said = _lives(process, lives, lambda generation, _, age: np.where(generation in wrong, 3.0, 1.0) + 0.0 * age)
+    for generation in wrong:
+        assert _news_of(said[generation]).reshape(-1, 6)[:5].any(axis=0).mean() > 0.5, generation
+    assert not _news_of(said[4]).any()
+
+
+def test_a_workload_of_which_all_replicas_are_in_an_incident_is_known_all_the_same() -> None:
+    """Else a replica that joins six which are slow would begin as one of which nothing is known."""
+    site, group = _Site(gauge, 6), np.zeros(6, np.int64)
+    site.run(np.arange(6), group, MONDAY, 720)
+    site.process = lambda rng, of, day: 3.0 * gauge(rng, of, day)
+    site.run(np.arange(6), group, MONDAY + 720 * MINUTE, 20)
+    assert (site.detector.onset(site.state, np.arange(6)) >= 0).all()
+    assert site.detector.predecessors.sums(site.state, np.arange(6), group, 1)["variance"][0] > 0
+
+
 def test_what_a_workload_did_before_its_last_version_counts_little() -> None:
     """One replica a day: four of one level, and one of the next level, from which the sixth starts."""
     site = _Site(gauge, 6)
