@@ -73,13 +73,11 @@ class SinkJob:
             SinkDocument(value or b"", f"{topic}/{partition}@{offset}")
             for topic, (value, partition, offset) in zip(names, places, strict=True)
         ]
-        if not documents:
-            return
         few, missing = [], ""
         for topic, sink in self.sinks.items():  # incidents first: they are few, and what operators wait for
             mine = [document for name, document in zip(names, documents, strict=True) if name == topic]
             try:
-                sink.open()  # a version can be promoted before it has its first incident
+                sink.open()  # a version can be promoted before it has its first incident; what is slow, comes early
                 if mine:
                     few.append(sink.write(mine))
             except ForbiddenError as error:
@@ -92,7 +90,8 @@ class SinkJob:
             outcome = outcome.plus(each)
         if outcome.rejected:
             self._dead_letters(rows, documents, outcome, batch_id)
-        self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began, missing))
+        if documents:
+            self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began, missing))
 
     def _without_changes(self, error: ForbiddenError) -> str:
         """Says that changes are not stored, in the log once; the account may be older than they are."""
