@@ -24,6 +24,9 @@ class BoundedRun:
     enough heartbeats have come to call it idle, so jobs that watch for these read on for so long. Each job is ended
     when it has read so far and its results are committed, so that the next start goes on there.
 
+    A job whose watermark does not wait for what another one writes starts when that one has ended: else it would depend
+    on the pace of the two what it still finds. The job of incidents forgets what is over, and would leave out the logs.
+
     Args:
         driver: The driver; its jobs may not have started yet.
         enough: Is asked whether a job needs to read no further, although its topics hold more; ``None``: never.
@@ -40,6 +43,11 @@ class BoundedRun:
             name: {other for other in driver.names if other != name and written[other] & set(self._topics[name])}
             for name in driver.names
         }
+        for name, others in self._upstream.items():
+            job = driver.program.job(name, driver.settings) if others else None
+            free = {topic for source in job.inputs if not source.holds for topic in source.formats} if job else set()
+            if any(free & written[other] for other in others):
+                driver.later.held.add(name)
         for name in driver.names:
             if not self._upstream[name] and not driver.program.waits_for_idle(name, driver.settings):
                 self._aim(name)
@@ -54,6 +62,7 @@ class BoundedRun:
         for name in self._driver.names:
             if name in self._ended or not self._upstream[name] <= self._ended:
                 continue
+            self._driver.later.release(name)
             if name not in self._targets and self._settled(name):
                 self._aim(name)
             if self._through(name):

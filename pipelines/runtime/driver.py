@@ -184,10 +184,10 @@ class Driver:
                 self.heartbeats.enter_context(sender)
         self.ownership.check_others()
         later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
-        self.later = LaterJobs(later, time.monotonic())
+        self.later = LaterJobs(later, time.monotonic(), self.later.held)
         for name in self.names:
             self.interrupts.check()
-            if name not in later and not self._launch(name):
+            if name not in {*later, *self.later.held} and not self._launch(name):
                 self.later.put_off(name)
 
     def _prepare(self, spark: SparkSession) -> None:

@@ -160,10 +160,12 @@ class LaterJobs:
     Args:
         names: Their names.
         now: Seconds of the monotonic clock: the others start now.
+        held: Names of jobs that do not start before they are released, as they wait for the end of others.
     """
 
-    def __init__(self, names: Iterable[str] = (), now: float = 0.0) -> None:
-        self.names = list(names)
+    def __init__(self, names: Iterable[str] = (), now: float = 0.0, held: Iterable[str] = ()) -> None:
+        self.held = set(held)
+        self.names = [name for name in names if name not in self.held]
         self._until = now + PATIENCE_SECONDS
 
     def due(self, others: Iterable[RunningJob], now: float) -> bool:
@@ -180,6 +182,13 @@ class LaterJobs:
     def put_off(self, name: str) -> None:
         """Adds a job that could not be started with the others; it is the next to start."""
         self.names.insert(0, name)
+
+    def release(self, name: str) -> None:
+        """A job that was held is due at once; does nothing if it was not."""
+        if name in self.held:
+            self.held.remove(name)
+            self.names.insert(0, name)
+            self._until = 0.0
 
     def drop(self, name: str) -> None:
         """Leaves out a job, which has been started or is not wanted any more; does nothing if it is not among them."""

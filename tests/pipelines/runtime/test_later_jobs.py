@@ -40,3 +40,14 @@ def test_a_job_that_has_ended_before_it_began_is_not_started() -> None:
     later.drop("logs")
     later.drop("extractor")
     assert later.names == ["incidents"]
+
+
+def test_a_job_that_is_held_starts_when_it_is_released_and_at_once() -> None:
+    later = LaterJobs(["logs", "incidents"], now=100.0, held=["incidents"])
+    assert later.names == ["logs"]
+    later.drop("logs")
+    later.release("incidents")
+    later.release("detector")
+    assert later.names == ["incidents"]
+    assert later.due([_run(False)], 101.0)
+    assert later.held == set()
