@@ -195,10 +195,12 @@ def _start(
 ) -> StreamingQuery:
     frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name)
 
+    folder = sockets.folder_of(frame.sparkSession)
+
     def each(batch: DataFrame, batch_id: int) -> None:
+        if folder:
+            sockets.tend(batch.sparkSession, folder, batch_id)
         write(batch, batch_id)
-        if batch_id % sockets.EVERY == 0:
-            sockets.forget(batch.sparkSession)
 
     query = (
         frame.writeStream.queryName(name)

@@ -13,15 +13,21 @@ import os
 import re
 import shutil
 import tempfile
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TextIO
 
 from engine.state.kept_arrays import has_space
 
 _MEMORY = Path("/dev/shm")
 # what is made there can be opened by its owner only
 _OURS = re.compile(r"newnormal-(\d+)-.+")
+_LOCK = ".lock"
+_held: dict[Path, TextIO] = {}
+"""The lock of the folder of this process, held as long as it lives."""
+
 _SPARE = 0.25
 """This share of the folder's space is left to others."""
 
@@ -92,7 +98,14 @@ def folder_of(job: str) -> Path | None:
     if root is None:
         return None
     folder = root / job
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileNotFoundError:  # the system has removed it, as at the end of a user's last session
+        root.mkdir(0o700, exist_ok=True)
+        if root.stat().st_uid != os.geteuid():
+            raise
+        _lock(root)
+        folder.mkdir(exist_ok=True)
     return folder
 
 
@@ -101,15 +114,33 @@ def _root() -> Path | None:
     try:
         _sweep()
         root = Path(tempfile.mkdtemp(prefix=f"newnormal-{os.getpid()}-", dir=_MEMORY))
+        _lock(root)
     except OSError:
         return None
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     return root
 
 
+def _lock(root: Path) -> None:
+    """Shows others that the process of a folder lives."""
+    _held[root] = (root / _LOCK).open("w")
+    flock(_held[root], LOCK_EX | LOCK_NB)
+
+
 def _sweep() -> None:
     """Removes what processes have left that were killed."""
     for entry in _MEMORY.iterdir():
-        own = _OURS.fullmatch(entry.name)
-        if own and not Path(f"/proc/{own[1]}").exists():
+        if _OURS.fullmatch(entry.name) and _is_left(entry):
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def _is_left(root: Path) -> bool:
+    """Whether the process of a folder is gone. It may be one of a container with this memory and numbers of its own."""
+    try:
+        with (root / _LOCK).open("r+") as file:
+            flock(file, LOCK_EX | LOCK_NB)
+            return True
+    except FileNotFoundError:  # of a version without locks, or just made
+        return not Path(f"/proc/{root.name.split('-')[1]}").exists()
+    except OSError:
+        return False

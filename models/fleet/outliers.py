@@ -39,15 +39,16 @@ from models.series.feedback import Feedback, fade, worth_of
 _BAND = 3.2905
 """Standard deviations of the band that holds 99.9 % of the distances."""
 
-
 _TIMES, _MOST = 1000.0, 1e30
 """A value counts as at most so many times the usual size of the metric, and as no more than that: it may be wrong."""
 
 _FARTHEST = 40.0
 """A value counts as no further than that from 0, on the scale of distances."""
 
-
 _BEGINS, _GROWS, _BACK, _ACCEPTED, _ALONE = (int(outcome) for outcome in Outcome)
+SIX_HOURS = 21_600_000.0
+"""From so many milliseconds of windows on the usual time between two values counts."""
+
 _TWICE = math.log(2.0)
 """By how much a distance must have grown to be reported again."""
 
@@ -299,9 +300,9 @@ def _known(constants: Record, pool: _Pool, few: bool, own: Record, seen: Seen, w
 
 
 @kernel
-def _leave(event: Record, own: Record, place: int, peers: int) -> None:
+def _leave(event: Record, own: Record, place: int) -> None:
     """Ends what made a member unlike its peers, of which there are too few now, and says so."""
-    event.place, event.outcome, event.since, event.peers = place, _ALONE, own.since, peers
+    event.place, event.outcome, event.since, event.peers = place, _ALONE, own.since, 0
     event.early, event.nats, event.score, event.values = 0, 0.0, 0.0, own.count
     event.theirs = event.expected = event.lower = event.upper = math.nan
     own.since, own.rising, own.smooth, own.run = NEVER, NEVER, 0.0, 0.0
@@ -356,8 +357,9 @@ def _judge(
         if n < config.peers + 1:
             for k in range(begin, end):
                 own = table[rows[k]].fleet
-                if own.since != NEVER and ends[k] - own.since >= config.accept:
-                    _leave(events[said], own, k, n - 1)
+                # while it is an outlier, `rising` is when it was last compared
+                if taught[k] and own.since != NEVER and ends[k] - max(own.since, own.rising) >= config.accept:
+                    _leave(events[said], own, k)
                     said += 1
             continue
         scale = _scale_of(config, table, rows, value, begin, end)
@@ -377,13 +379,14 @@ def _judge(
         few = left <= max(1.0, config.together * n)
         for k in range(n):
             i = begin + k
-            if not taught[i]:
-                continue
             own = table[rows[i]].fleet
-            seen = Seen(i, n - 1, median[k], distance[k], scale, smooth[k], edge[k])
-            window = Window(start[i], ends[i], value[i], clock[i])
-            if own.count < config.known:
-                said += _newcomer(constants, pool, own, seen, window, events[said])
-            else:
-                said += _known(constants, pool, few, own, seen, window, events[said])
+            if taught[i]:
+                seen = Seen(i, n - 1, median[k], distance[k], scale, smooth[k], edge[k])
+                window = Window(start[i], ends[i], value[i], clock[i] if own.count * clock[i] >= SIX_HOURS else 0.0)
+                if own.count < config.known:
+                    said += _newcomer(constants, pool, own, seen, window, events[said])
+                else:
+                    said += _known(constants, pool, few, own, seen, window, events[said])
+            if own.since != NEVER:
+                own.rising = ends[i]
     return said

@@ -66,7 +66,7 @@ class Members(NamedTuple):
         start: First instant of the window, epoch milliseconds.
         end: Its end.
         value: The value, finite.
-        clock: Usual milliseconds between two values; 0: not known.
+        clock: Usual milliseconds between two values; 0: not known. It counts after six hours of compared windows.
         taught: Whether it may be learned from.
     """
 

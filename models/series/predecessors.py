@@ -145,9 +145,12 @@ class Predecessors:
 
 
 def _speak(state: Columns, rows: Ints, starts: Ints, group: Ints) -> Flags:
-    """Which members say what the workload is: none that is in an incident, unless all are."""
+    """Which members say what the workload is: none that is in an incident, unless all are.
+
+    An incident has so many values: a replica that is drained ends with one or a few that are less than usual.
+    """
     known = _numbers(state, "level.count", rows) >= LEAST
-    usual = known & (_numbers(state, "regime.weight", rows) == 0)
+    usual = known & ((_numbers(state, "regime.weight", rows) == 0) | (_numbers(state, "regime.number", rows) < LEAST))
     return np.where(np.logical_or.reduceat(usual, starts)[group], usual, known)
 
 

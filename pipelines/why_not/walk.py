@@ -259,9 +259,9 @@ class _Walker:
             rules = self.settings.incidents
             asked = f"incidents.score = {rules.score:g}, or than incidents.false_pages = {rules.false_pages:g} asks for"
             needed = f"the severity of all that was novel with it was less than {asked}"
-            unless = f"fewer than incidents.series = {rules.series} series were"
+            unless = f"incidents.series = {rules.series} series at once need less, but not nothing"
             it = f"{self.verdict['kind']} with a score of {self.verdict['record_score']:.3g}"
-            return True, f"{it} became no incident: {needed}, and {unless}"
+            return True, f"{it} became no incident: {needed}; {unless}"
         return False, "; ".join(f"incident {each.id}, {each.severity}: {each.message}" for each in self.known.incidents)
 
     def told(self) -> Found:

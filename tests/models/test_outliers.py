@@ -125,8 +125,29 @@ def test_an_outlier_whose_peers_leave_ends_after_a_day_and_may_begin_again_when_
     said = run(given)
     assert [what for _, _, what in said] == ["BEGINS", "ALONE", "BEGINS"]
     assert {member for _, member, _ in said} == {1}
-    assert 1000 + 1439 <= said[1][0] <= 1010 + 1439
+    assert said[1][0] == 1049 + 1440, "a day after it was last compared"
     assert 3000 <= said[2][0] < 3010
+
+
+@pytest.mark.parametrize("every", [1, 5], ids=["away for ten windows", "there in each fifth window"])
+def test_an_outlier_whose_peers_are_away_for_less_than_a_day_becomes_normal_as_any_other(every: int) -> None:
+    given = values(4000)
+    given[1000:, 1] *= 3.0
+    away = np.arange(4000)
+    gone = (away >= 2435) & (away < 2445) if every == 1 else (away > 1010) & (away % every != 0)
+    given[np.ix_(gone, [0, *range(3, N)])] = np.nan
+    said = run(given)
+    assert [(member, what) for _, member, what in said] == [(1, "BEGINS"), (1, "ACCEPTED")]
+    assert 2439 <= said[1][0] <= 2452
+
+
+def test_what_may_not_be_learned_from_ends_no_outlier_without_peers() -> None:
+    given, state = values(3000), FLEET.new_state(N)
+    given[1000:, 1] *= 3.0
+    given[1050:, [0, *range(2, N)]] = np.nan
+    assert [what for _, _, what in run(given[:1050], state)] == ["BEGINS"]
+    for window in range(1050, 3000):
+        assert not len(step(state, window, given[window], np.zeros(N, np.bool_)))
 
 
 def test_what_may_not_be_learned_from_is_not_judged_and_leaves_nothing() -> None:

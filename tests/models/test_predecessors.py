@@ -292,6 +292,19 @@ def test_after_a_release_that_was_taken_back_the_next_wrong_one_is_news_again(pr
     assert not _news_of(said[4]).any()
 
 
+@pytest.mark.parametrize("process", [gauge, events], ids=lambda process: process.__name__)
+@pytest.mark.parametrize("last", [0.1, 0.5])
+def test_replicas_that_end_with_a_window_of_less_say_what_their_workload_is(process: Process, last: float) -> None:
+    """Requests stop while a replica is drained: this is no incident, and a wrong release after it is news."""
+    lives = [(0, 720), (720, 720), (1440, 720), (2160, 5)]
+
+    def factor(generation: int, replica: Array, age: Array) -> Array:
+        drained = (generation < 3) & (replica > 0) & (age == 719)
+        return np.where(drained, last, 3.0 if generation == 3 else 1.0)
+
+    assert _news_of(_lives(process, lives, factor)[3]).reshape(5, 6).any(axis=0).mean() > 0.5
+
+
 def test_a_workload_of_which_all_replicas_are_in_an_incident_is_known_all_the_same() -> None:
     """Else a replica that joins six which are slow would begin as one of which nothing is known."""
     site, group = _Site(gauge, 6), np.zeros(6, np.int64)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
+from fcntl import LOCK_EX, flock
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,18 +100,22 @@ def test_what_a_killed_process_left_is_removed_and_the_rest_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_memory, "_MEMORY", tmp_path)
+    monkeypatch.setattr(shared_memory, "_root", cache(shared_memory._root.__wrapped__))
     dead = next(pid for pid in range(2**22, 0, -1) if not Path(f"/proc/{pid}").exists())
     killed, alive, other = f"newnormal-{dead}-a", f"newnormal-{os.getppid()}-b", "newnormal-c"
-    for name in (killed, alive, other):
+    locked, left = f"newnormal-{dead}-d", f"newnormal-{os.getppid()}-e"
+    for name in (killed, alive, other, locked, left):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_bytes(b"copy")
-    shared_memory._root.cache_clear()
-    try:
+    (tmp_path / left / ".lock").touch()
+    with (tmp_path / locked / ".lock").open("w") as lock:
+        flock(lock, LOCK_EX)
         made = folder_of("extractor")
-        assert made is not None
-        assert made.parent.name.startswith(f"newnormal-{os.getpid()}-")
-        assert made.parent.stat().st_mode & 0o777 == 0o700
-        assert {alive, other} <= {entry.name for entry in tmp_path.iterdir()}
-        assert not (tmp_path / killed).exists()
-    finally:
-        shared_memory._root.cache_clear()
+    assert made is not None
+    assert made.parent.name.startswith(f"newnormal-{os.getpid()}-")
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    there = {entry.name for entry in tmp_path.iterdir()}
+    assert there == {alive, other, locked, made.parent.name}, "a locked one is of a container with processes of its own"
+    sweep = "from engine.spark import shared_memory as m; from pathlib import Path; m._MEMORY = Path({!r}); m._sweep()"
+    subprocess.run([sys.executable, "-c", sweep.format(str(tmp_path))], check=True)
+    assert made.exists(), "this process lives"

@@ -6,6 +6,7 @@ minutes, and ended.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,14 @@ def test_the_jvm_forgets_sockets_that_are_gone_and_nothing_else(
     assert payments.decisions
     assert sum(path.startswith(f"{folder}/") for path in noted(spark)) <= 12, "those of a micro-batch of two jobs"
     assert "/tmp/newnormal-of-somebody-else" in noted(spark)
+
+
+@pytest.mark.servers
+def test_jobs_go_on_when_the_folder_of_the_sockets_was_removed(
+    spark: SparkSession, endpoints: Endpoints, tmp_path: Path
+) -> None:
+    """The system does so at the end of a user's last session (`RemoveIPC` of logind)."""
+    folder = Path(spark.conf.get("spark.python.unix.domain.socket.dir") or "")
+    shutil.rmtree(folder.parent)
+    assert cards.compute(Live(endpoints.bootstrap, tmp_path)).decisions
+    assert folder.parent.stat().st_mode & 0o77 == 0, "it is still closed to others"

@@ -167,10 +167,11 @@ class BulkWriter:
                     continue
                 again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
                 if again:
-                    for _, item in again:
-                        if item.get("error", {}).get("type") == _MAY_NOT:
-                            raise self._patience.refused(f"HTTP 403: {item['error']['reason']}", ForbiddenError)
-                    reason = again[0][1].get("error", {}).get("reason", "no reason given")
+                    errors = [item.get("error", {}) for _, item in again]
+                    worst = next((each for each in errors if each.get("type") == _MAY_NOT), errors[0])
+                    reason = worst.get("reason", "no reason given")
+                    if worst.get("type") == _MAY_NOT:
+                        raise self._patience.refused(f"HTTP 403: {reason}", ForbiddenError)
                     wait.pause(f"{len(again)} documents must be sent again: {reason}")
                     parts.appendleft([action for action, _ in again])
 

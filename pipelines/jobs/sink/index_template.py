@@ -132,18 +132,18 @@ class IndexTemplates:
         there: dict[str, Any] = {
             "index": ",".join(partition.patterns), "allow_no_indices": True, "ignore_unavailable": True
         }  # fmt: skip
-        wanted = mapping(self._record)
+        wanted, index = mapping(self._record), ""
         try:
             for index, found in self._client.indices.get_mapping(**there).items():
                 kept = found["mappings"]
                 more = wanted | {"properties": lacking(wanted["properties"], kept.get("properties", {}))}
                 if more["properties"] or kept.get("dynamic_templates", []) != more["dynamic_templates"]:
-                    self._client.indices.put_mapping(index=index, ignore_unavailable=True, **more)
+                    self._client.indices.put_mapping(**there | {"index": index}, **more)
         except BadRequestError as error:
             raise NewnormalError(
                 "MAPPING_CONFLICT",
                 f"a field has another type in an existing index: {error}",
-                there["index"],
+                index,
                 "another elasticsearch.index, or a replay into new indices",
                 "nothing was written",
             ) from None

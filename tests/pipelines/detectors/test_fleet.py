@@ -156,7 +156,7 @@ def test_a_label_of_metrics_makes_machines_of_any_names_peers(labels: str, by: s
     assert found["entity"].to_list() == (["mail"] if told else [])
 
 
-@pytest.mark.parametrize("batch", [1800, 37])
+@pytest.mark.parametrize("batch", [1800, 37, 1])
 def test_an_outlier_whose_peers_have_gone_for_good_ends_after_a_day(batch: int) -> None:
     frame = of_roles("cpu", "{role=db}", 1800).with_columns(kind=pl.lit("gauge"))
     frame = frame.filter((pl.col("window_end") <= 170 * 60_000) | pl.col("entity").is_in(["mail", "zeus"]))
@@ -172,8 +172,29 @@ def test_an_outlier_whose_peers_have_gone_for_good_ends_after_a_day(batch: int) 
     ]
     begins, over = told
     assert over["since"] == begins["since"]
-    assert over["window_end"] - over["since"] == 86_400_000
+    assert over["window_end"] == 170 * 60_000 + 86_400_000, "a day after it was last compared"
+    assert {each["key"]: each["value"] for each in over["context"] if each["key"] == "peers"} == {"peers": 0.0}
     assert over["message"].startswith("mail: cpu{role=db} has had too few peers to be compared with for a day.")
+
+
+def test_an_outlier_about_the_sixth_hour_is_told_alike_whatever_the_micro_batches() -> None:
+    """From the sixth hour on the usual time between two values counts, and it counts in the order of windows."""
+    frame = of_roles("cpu", "{role=db}", 500).with_columns(kind=pl.lit("gauge"))
+    odd = (pl.col("entity") == "mail") & (pl.col("window_end") > 150 * 60_000)
+    frame = frame.with_columns(value=pl.when(odd).then(pl.col("value") / 3).otherwise("value"))
+    for first in (355, 359):
+        unlike = (pl.col("entity") == "mail") & (pl.col("window_end") > first * 60_000)
+        given = frame.with_columns(value=pl.when(unlike).then(pl.col("value") * 1.6).otherwise("value"))
+        told = []
+        for batch in (500, 50, 1):
+            detection = Detection(DetectorSettings(), partitions=1)
+            state, said = detection.new_state(), []
+            for start in range(0, 500, batch):
+                inside = pl.col("window_end").is_between(start * 60_000 + 1, (start + batch) * 60_000)
+                said.append(detection.process(given.filter(inside), state)[0])
+            told.append(explained(pl.concat(said)).filter(pl.col("metric").str.starts_with("_peers.")).to_dicts())
+        assert told[0], "nothing is told, so this shows nothing"
+        assert told[0] == told[1] == told[2]
 
 
 def test_another_setting_of_labels_forgets_what_was_learned_beside_other_peers() -> None:

@@ -20,7 +20,7 @@ from engine.columns.partitioning import slots
 from models.config import DetectorConfig
 from models.evidence.repeats import NEVER
 from models.fleet.config import FleetConfig
-from models.fleet.outliers import Outliers
+from models.fleet.outliers import SIX_HOURS, Outliers
 from models.fleet.windows import Members, Outcome
 from models.numbers.arrays import Array, Columns, Flags, Ints
 from models.records import Table
@@ -49,8 +49,6 @@ _KINDS = {
 _ALONE, _UNUSED = 1, 8
 """The group of a series whose machine has no role; how many of a group's lowest bits say nothing of its role: versions
 without the column ``fleet.by`` had a number of the settings there."""
-
-_SIX_HOURS = 21_600_000.0
 
 _HOUR = 3_600_000 // LIVING_EVERY
 """For how many counts a machine that has sent something is counted."""
@@ -94,8 +92,7 @@ class Fleet:
         if not len(at):
             return over
         own, columns = rows[at], state.series.columns
-        count, every = (columns[f"departure.{name}"][own].astype(np.float64) for name in ("count", "clock"))
-        clock = np.where(count * every >= _SIX_HOURS, every, 0.0)
+        clock = columns["departure.clock"][own].astype(np.float64)
         start, end, value = (windows[name].to_numpy()[at] for name in ("window_start", "window_end", "prompt"))
         may = np.ones(len(at), np.bool_) if taught is None else taught[at]
         events = self.outliers.step(columns, Members(own, cell, start, end, value, clock, may))
@@ -301,7 +298,7 @@ def _verdicts(windows: pl.DataFrame, events: Table, clock: Array) -> pl.DataFram
     values = events["values"]
     numbers = {
         "values": values,
-        "watched": np.where(clock > 0, values * clock, np.nan),
+        "watched": np.where(values * clock >= SIX_HOURS, values * clock, np.nan),
         "peers": events["peers"].astype(np.float64),
         "theirs": events["theirs"],
         "early": np.where(events["early"] == 1, 1.0, np.nan),
