@@ -194,7 +194,6 @@ def _start(
     frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataFrame, int], None], ends: bool = False
 ) -> StreamingQuery:
     frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name)
-
     folder = sockets.folder_of(frame.sparkSession)
 
     def each(batch: DataFrame, batch_id: int) -> None:

@@ -69,7 +69,6 @@ _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
 _LOCAL_FILES = "spark.hadoop.fs.file.impl"
-_AUTHENTICATE = "spark.authenticate"
 
 
 class StartingSpark:
@@ -126,7 +125,8 @@ class StartingSpark:
         else:
             if store_jars:  # not on the class path, of which the archive of classes depends
                 self._conf["spark.jars"] = ",".join(map(str, store_jars))
-            self._conf |= options or {}
+            # otherwise the ports of this JVM take objects of Java from whoever connects
+            self._conf |= {**sockets.settings(), "spark.authenticate": "true", **(options or {})}
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
         self._thread.start()
@@ -237,8 +237,6 @@ def _configuration(
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": python,
         **TUNED,
-        **sockets.settings(),
-        _AUTHENTICATE: "true",  # its ports take objects of Java from whoever connects, otherwise
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
@@ -254,8 +252,9 @@ def _configuration(
 
 def _without_local(conf: Mapping[str, str]) -> dict[str, str]:
     """The settings for a local session without those by which only this machine reaches it."""
-    local = ("spark.driver.host", "spark.driver.bindAddress", _AUTHENTICATE, *sockets.SETTINGS)
-    return {name: value for name, value in conf.items() if name not in local}
+    return {
+        name: value for name, value in conf.items() if name not in ("spark.driver.host", "spark.driver.bindAddress")
+    }
 
 
 def on_command_line(conf: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,6 @@ from engine.spark import shared_memory
 _ENABLED = "spark.python.unix.domain.socket.enabled"
 _FOLDER = "spark.python.unix.domain.socket.dir"
 _NAME = ".sockets"
-SETTINGS = (_ENABLED, _FOLDER)
 EVERY = 500
 """After so many micro-batches of a job the JVM forgets the sockets that are gone; a thousand take some 200 kB."""
 
@@ -27,7 +26,7 @@ EVERY = 500
 def settings() -> dict[str, str]:
     """Spark's settings for a JVM of this process; empty where the system has no such folder: then TCP is used."""
     folder = shared_memory.folder_of(_NAME)
-    return dict(zip(SETTINGS, ("true", str(folder)), strict=True)) if folder else {}
+    return {_ENABLED: "true", _FOLDER: str(folder)} if folder else {}
 
 
 def folder_of(spark: SparkSession) -> str | None:

@@ -77,7 +77,7 @@ class SinkJob:
         for topic, sink in self.sinks.items():  # incidents first: they are few, and what operators wait for
             mine = [document for name, document in zip(names, documents, strict=True) if name == topic]
             try:
-                sink.open()  # a version can be promoted before it has its first incident; what is slow, comes early
+                sink.open()  # a version can be promoted before it has its first incident
                 if mine:
                     few.append(sink.write(mine))
             except ForbiddenError as error:
